@@ -1,11 +1,13 @@
-//! The actions of each architecture between the blocks of its package, called its glue. They are
-//! stated once, for the drivers, the code generator and the symbolic execution of programs.
+//! What each architecture does to a packet between the blocks of its package (its parsers and
+//! controls). Here, this is called the architecture's glue. It is defined once, as tables, for
+//! three users: the drivers, which run the blocks of a program; the code generator; and symbolic
+//! execution.
 //!
-//! Like blocks, glue consists of statements: assignments to metadata before a block, and rules that
-//! decide about the packet after one. The drivers evaluate the glue with numbers. In the functions
-//! that process bursts, the code generator emits the same statements as machine code, and the plan
-//! of such a function uses them to determine which metadata need a place. Copies, groups, further
-//! passes and queues are left to the drivers.
+//! Glue consists of assignments to metadata before a block, and of rules that decide after a block
+//! where the packet goes. The drivers evaluate the glue with numbers. The code generator emits it
+//! as machine code in the functions that process bursts of packets, and also derives from it which
+//! metadata fields must be stored. Copies, multicast groups, further passes and queues are left to
+//! the drivers.
 
 mod metadata;
 mod package;
@@ -38,8 +40,8 @@ pub struct Glue {
     pub before_parser: &'static [Set],
     /// The assignments to the input metadata of ingress, before it runs.
     pub before_ingress: &'static [Set],
-    /// The assignments to the output metadata of ingress, made before ingress runs. Fields without
-    /// an assignment are set to zero.
+    /// The initial values of the metadata that ingress writes for the architecture, such as the
+    /// output port. Fields without an assignment start at zero.
     pub ingress_says: &'static [Set],
     /// The rules that decide about a packet after ingress, from the output metadata of ingress.
     pub after_ingress: Rules,
@@ -124,7 +126,8 @@ pub enum Known {
     Generation,
     /// 1 if the packet has passed through the package before, and 0 otherwise.
     IsRecirculated,
-    /// The number of the port to which dropped packets are sent, plus one.
+    /// The number of the port to which dropped packets are sent, plus one. v1model assigns it to
+    /// `egress_spec` before egress, so that a packet is only dropped there if egress requests it.
     BehindDropPort,
 }
 
@@ -138,20 +141,20 @@ impl Known {
     }
 }
 
-/// The numeric properties of one packet from which metadata fields are assigned. `N` is the number
-/// itself while a packet is processed, or the Cranelift value of the number while code is
+/// The numeric properties of one packet that are assigned to metadata fields. `N` is the type of a
+/// number: a plain number while a packet is processed, or a Cranelift value while code is
 /// generated.
 #[derive(Clone, Copy, Debug)]
 pub struct Inputs<N>([N; Known::COUNT]);
 
 impl<N: Copy> Inputs<N> {
-    /// Returns properties that all have the same number.
+    /// Creates properties whose numbers are all `number`.
     #[inline(always)]
     pub fn all(number: N) -> Self {
         Self([number; Known::COUNT])
     }
 
-    /// Returns the properties with another number for one of them.
+    /// Returns these properties with the number of `known` replaced.
     #[inline(always)]
     pub fn with(mut self, known: Known, number: N) -> Self {
         self.set(known, number);
@@ -170,12 +173,12 @@ impl<N: Copy> Inputs<N> {
         self.0[known as usize]
     }
 
-    /// Returns the packet's number for an input that is a property of the packet. If the input is a
-    /// constant, returns the constant as the error.
+    /// Returns the number of the property that an input names. An input that is a constant has
+    /// none.
     ///
     /// # Errors
     ///
-    /// The constant, if the input is one.
+    /// Returns the constant, if the input is one.
     #[inline(always)]
     pub fn get(&self, input: Input) -> Result<N, u64> {
         match input {
@@ -186,14 +189,14 @@ impl<N: Copy> Inputs<N> {
 }
 
 impl Inputs<u64> {
-    /// Returns the number for an input.
+    /// Returns the number of the property that an input names, or the constant that the input is.
     #[inline(always)]
     pub fn number(&self, input: Input) -> u64 {
         self.get(input).unwrap_or_else(|number| number)
     }
 }
 
-/// Returns the number for [`Known::BehindDropPort`]: the sum of `drop_port` and one, modulo 2^64. A
+/// Returns the number of [`Known::BehindDropPort`], which is `drop_port + 1` modulo 2^64. A
 /// narrower field to which it is assigned keeps only the low bits.
 #[must_use]
 pub fn beyond_drop_port(drop_port: u64) -> u64 {
@@ -201,8 +204,8 @@ pub fn beyond_drop_port(drop_port: u64) -> u64 {
 }
 
 /// The rules that decide, after a block, whether a packet is copied and what happens to the packet
-/// itself. The first of the `cases` whose condition holds decides the latter. If no condition
-/// holds, the packet goes to the port `otherwise`.
+/// itself. The `cases` are tried in order, and the first one whose condition holds decides what
+/// happens to the packet. If none holds, the packet goes to the port `otherwise`.
 #[derive(Debug)]
 pub struct Rules {
     /// The condition under which the packet is copied.
@@ -211,7 +214,7 @@ pub struct Rules {
     pub cases: &'static [Case],
     /// The port to which the packet goes if no condition holds.
     pub otherwise: Port,
-    /// The metadata fields whose numbers the packet keeps on its way to egress.
+    /// The metadata fields that are stored with the packet until its egress.
     pub carries: &'static [Of],
 }
 
@@ -226,15 +229,16 @@ pub enum Copies {
     Never,
     /// A packet is copied if a block has requested it. The requests name the clone sessions.
     Requested,
-    /// A packet is copied if the first field is not zero. The second field holds the clone session.
+    /// A packet is copied if the first field is not zero. The second field holds the number of the
+    /// clone session, which lists the ports of the copies.
     ToField(Of, Of),
 }
 
 /// A condition on a packet, and what happens to the packet if it holds.
 pub type Case<F = Of> = (Condition<F>, Outcome<F>);
 
-/// A condition on a packet after a block. `F` is the type that identifies a metadata field: the
-/// field's name, or the field's place in the frame of a particular program.
+/// A condition on a packet after a block. `F` identifies a metadata field, either by its name or by
+/// its offset in the memory of a particular program.
 #[derive(Clone, Copy, Debug)]
 pub enum Condition<F = Of> {
     /// The metadata field is not zero.
@@ -253,7 +257,7 @@ pub enum Condition<F = Of> {
 }
 
 impl Condition {
-    /// Converts references to metadata fields with `place`.
+    /// Replaces each reference to a metadata field by the result of `place` for it.
     #[must_use]
     pub fn map<F>(self, place: impl Fn(Of) -> F) -> Condition<F> {
         match self {
@@ -290,7 +294,7 @@ pub enum Outcome<F = Of> {
 }
 
 impl Outcome {
-    /// Converts references to metadata fields with `place`.
+    /// Replaces each reference to a metadata field by the result of `place` for it.
     #[must_use]
     pub fn map<F>(self, place: impl Fn(Of) -> F) -> Outcome<F> {
         match self {
@@ -312,7 +316,7 @@ pub enum Port<F = Of> {
 }
 
 impl Port {
-    /// Converts the reference to a metadata field with `place`.
+    /// Replaces the reference to a metadata field by the result of `place` for it.
     #[must_use]
     pub fn map<F>(self, place: impl Fn(Of) -> F) -> Port<F> {
         match self {
@@ -327,8 +331,8 @@ impl Port {
 pub enum Place {
     /// The field is always stored.
     Always,
-    /// The field is stored only if the program accesses it. Otherwise it is always zero, and no
-    /// condition on it holds.
+    /// The field is stored only if the program accesses it. If it is not stored, it counts as zero,
+    /// so no condition on it holds.
     IfTouched,
 }
 
@@ -447,7 +451,7 @@ pub struct Decision {
 pub enum Fate {
     /// The packet is dropped.
     Drop {
-        /// The place at which the packet is dropped.
+        /// The point in the pipeline at which the packet is dropped, or the reason, for traces.
         reason: &'static str,
     },
     /// The packet enters ingress again, as it was received.

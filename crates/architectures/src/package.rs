@@ -48,7 +48,8 @@ pub enum Role {
     Headers,
     /// The user's metadata.
     Metadata,
-    /// The output metadata of ingress, by which it decides about the packet.
+    /// The output metadata of ingress, such as the output port, by which ingress decides about the
+    /// packet.
     Decides,
     /// Metadata that are both input and output of blocks.
     Standard,
@@ -56,11 +57,11 @@ pub enum Role {
     EgressHeaders,
     /// The user's metadata in egress, if they are not those of ingress.
     EgressMetadata,
-    /// The output metadata of egress, by which it decides about the packet.
+    /// The output metadata of egress, such as a request to drop the packet.
     EgressDecides,
-    /// The input metadata of the block, in storage of their own.
+    /// Metadata that the architecture passes only to this block.
     Received,
-    /// Any other value, in storage of its own.
+    /// Any other value. It is not passed on to other blocks.
     Own,
 }
 

@@ -17,8 +17,8 @@ const RECEIVED: &[Set] = &[
 ];
 
 const PARSER: Block = Block { stage: Stage::Parser, parameters: &[Headers, Metadata, Received] };
-/// The pre control. Its parameters have storage of their own: the driver passes copies of the
-/// headers and metadata, and takes over only the metadata that it returns.
+/// The pre control. Its parameters share no storage with those of other blocks: the driver passes
+/// copies of the headers and metadata to it, and takes over only the metadata that it returns.
 const PRE: Block = Block { stage: Stage::Pre, parameters: &[Own, Own, Received, Own] };
 const MAIN: Block =
     Block { stage: Stage::Ingress, parameters: &[Headers, Metadata, Received, Decides] };

@@ -24,8 +24,8 @@ pub mod instance {
 /// The default port to which dropped packets are sent (`--drop-port` of simple_switch).
 pub const DROP_PORT: u16 = 511;
 
-/// The assignments to the standard metadata of a clone that ingress requested, made before the
-/// clone is parsed again. After this parse, the clone skips ingress.
+/// The assignments to the standard metadata of a clone that ingress requested. They are made before
+/// the clone is parsed again. After this parse, the clone skips ingress.
 pub const AT_INGRESS: &[Set] = &[(Of::IngressPort, Input::Known(Known::Port))];
 
 /// The assignments to the metadata of a packet that leaves ingress for one port.
@@ -37,7 +37,8 @@ pub const TO_GROUP: &[Set] = &[(Of::InstanceType, Input::Number(instance::REPLIC
 /// The assignments to the metadata of a replica for a multicast group.
 pub const REPLICA: &[Set] = &[(Of::EgressRid, Input::Known(Known::Instance))];
 
-/// The roles of the parameters of blocks that receive the standard metadata.
+/// The parameters of a block that receives the headers, the user's metadata and the standard
+/// metadata.
 const WITH_STANDARD: &[Role] = &[Role::Headers, Role::Metadata, Role::Standard];
 
 /// The actions of v1model between the blocks of its package: assignments to metadata, and rules

@@ -24,9 +24,12 @@
 //!
 //! * Functions: `ratency(rate, latency)`, `bucket(rate, burst)`, `affine(slope, value)`,
 //!   `step(time, height)`, `stair(time, length, height)`, `delay(time)`, `zero`, `epsilon`,
-//!   `uaf(segments)`, `upp(segments, period(segments), increment, length)`. A segment is a spot
-//!   `[(x, y)]` or `[(x, y) slope (x, y)[` with either bracket open or closed; the slope may be
-//!   left out.
+//!   `uaf(segments)` (an ultimately affine function, whose last segment continues for ever),
+//!   `upp(segments, period(segments), increment, length)` (an ultimately pseudo-periodic function,
+//!   whose period repeats, each time `length` later and `increment` higher). A segment is written
+//!   as its start point, slope and end point, as in `[(0, 4) 3 (2, 10)[`; the slope may be left
+//!   out. As in the notation of intervals, `[` at the start and `]` at the end include the point in
+//!   the segment, and the opposite brackets exclude it. A single point, `[(x, y)]`, is a spot.
 //! * Operations on functions: `+`, `-`, `/\` (minimum), `\/` (maximum), `*` or `*_` (min-plus
 //!   convolution), `*^` (max-plus convolution), `/` or `/_` (min-plus deconvolution), `/^`
 //!   (max-plus deconvolution), `comp`, `star` or `subaddclosure`, `superaddclosure`, `inv` or
@@ -105,11 +108,11 @@ pub enum Output {
         tikz: bool,
         /// The functions that are to be drawn, with their names.
         functions: Vec<(String, Curve)>,
-        /// The options of the plot, such as `xlim`, with their values as they were written. A value
-        /// that joins several strings is one string.
+        /// The names of the options of the plot, such as `xlim`, with their values as they were
+        /// written. A value that joins several strings by `+` is returned as one string.
         options: Vec<(String, String)>,
     },
-    /// A text to be printed, from the statement `printExpression`.
+    /// The expression that was assigned to a variable, which `printExpression` asks for.
     Text(String),
 }
 

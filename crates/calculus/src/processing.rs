@@ -1,4 +1,5 @@
-//! Greedy processing components: a stream of events that a resource processes as fast as it can.
+//! Greedy processing components. Such a component processes a stream of events on a resource as
+//! fast as the resource allows.
 //!
 //! Real-time calculus (Chakraborty, Künzli and Thiele, "A general framework for analysing system
 //! properties in platform-based embedded system designs", DATE 2003; Wandeler, "Modular performance
@@ -83,8 +84,8 @@ impl Bounds {
         Self { most: curve.clone(), least: curve }
     }
 
-    /// Builds the bounds of a stream of events, each of which brings the amount `work`. Period,
-    /// jitter and minimum distance of the events are as in [`Curve::events`].
+    /// Builds the bounds of a stream of events, each of which takes the amount `work` of the
+    /// resource. Period, jitter and minimum distance of the events are as in [`Curve::events`].
     ///
     /// # Errors
     ///

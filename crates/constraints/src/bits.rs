@@ -1,5 +1,5 @@
-//! Unsigned numbers of any width as big-endian bytes. Leading zero bytes have no meaning, and zero
-//! may have no bytes at all.
+//! Unsigned numbers of any width, stored as big-endian bytes. Leading zero bytes are ignored, and
+//! zero may be stored as no bytes at all.
 
 use std::cmp::Ordering;
 
@@ -12,7 +12,7 @@ pub(crate) fn trimmed(bytes: &[u8]) -> &[u8] {
     bytes.get(zeros..).unwrap_or(&[])
 }
 
-/// Compares two numbers.
+/// Compares two unsigned numbers, which may differ in their leading zero bytes.
 pub(crate) fn compare(left: &[u8], right: &[u8]) -> Ordering {
     let (left, right) = (trimmed(left), trimmed(right));
     left.len().cmp(&right.len()).then_with(|| left.cmp(right))
@@ -23,7 +23,7 @@ pub(crate) fn ones(width: u32) -> BigUint {
     (BigUint::one() << width) - 1_u32
 }
 
-/// Returns the mask whose `length` leading bits of `width` are set.
+/// Returns a number of `width` bits whose `length` most significant bits are set.
 pub(crate) fn prefix_mask(width: u32, length: u32) -> BigUint {
     let free = width.saturating_sub(length);
     (ones(width) >> free) << free

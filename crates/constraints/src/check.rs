@@ -1,8 +1,10 @@
-//! Types of constraints (p4-constraints, language specification, "Accessing the fields of a key"
-//! and "Attribute access"), and the translation to the form that is evaluated.
+//! Checks the types in a constraint (p4-constraints, language specification, "Accessing the fields
+//! of a key" and "Attribute access"), and translates the constraint to the form in which it is
+//! evaluated.
 //!
-//! `int` becomes `bit<W>` beside one, and both become the match of exactly this number beside a key
-//! that is compared as a whole. Nothing else is converted.
+//! An `int` operand is converted to `bit<W>` if the other operand has this type. If the other
+//! operand is a whole key, that is a key without `::` and a field name, the number stands for the
+//! match of exactly this number. There are no other conversions.
 
 use std::ops::Range;
 
@@ -15,17 +17,18 @@ use crate::entry::{Key, KeyType, Kind, NamedNumber, Subject};
 use crate::parser::{Comparison, Expression, Form, parse};
 use crate::problem::{Compiled, Problem};
 
-/// The largest width of a key that a constraint may mention, which bounds the memory for masks.
+/// The largest width in bits of a key that a constraint may mention. It limits the memory that
+/// masks take.
 const WIDEST: u32 = 1 << 16;
-/// The largest number of names in a note.
+/// The largest number of known names that the note of an error lists.
 const MAX_NAMES: usize = 12;
 
 impl Constraint {
-    /// Checks the text of a constraint and translates it.
+    /// Checks the text of a constraint on `subject` and translates it.
     ///
     /// # Errors
-    /// Returns the first error in the text: its syntax, a name that the subject does not have, or a
-    /// type.
+    /// Returns the first error in the text: a syntax error, a name that `subject` does not have, or
+    /// a type error.
     pub fn compile(text: &str, subject: Subject<'_>) -> Result<Compiled, Problem> {
         let keys = subject.keys();
         let mut checker =
@@ -47,10 +50,11 @@ impl Constraint {
 }
 
 impl Constraint {
-    /// Compiles several constraints on one subject into one that requires all of them.
+    /// Compiles several constraints on the same subject into a single one that requires all of
+    /// them.
     ///
     /// # Errors
-    /// Returns the first error, and the position of the text that has it.
+    /// Returns the first error, with the position in `texts` of the text that contains it.
     pub fn all_of<T: AsRef<str>>(
         texts: &[T],
         subject: Subject<'_>,
@@ -65,7 +69,8 @@ impl Constraint {
         {
             return Ok(only);
         }
-        // A line break ends a comment at the end of a text.
+        // The texts are joined with line breaks, because a comment at the end of a text would
+        // otherwise continue into the next one.
         let parts = texts.iter().map(AsRef::as_ref).filter(|text| !is_empty(text));
         let joined: String = parts.map(|text| format!("({text}\n);\n")).collect();
         Self::compile(&joined, subject)
@@ -74,21 +79,29 @@ impl Constraint {
     }
 }
 
-/// Returns whether a text has no expression.
+/// Returns whether a text contains no expression.
 fn is_empty(text: &str) -> bool {
     matches!(parse(text), Ok(None))
 }
 
-/// An expression with its type.
+/// An operand of a comparison, with the range of bytes that it takes in the text.
+struct Operand<'e> {
+    value: Typed,
+    range: &'e Range<usize>,
+}
+
+/// An operand after its type was determined.
 enum Typed {
     Bool(Node),
     /// A constant integer, of any size.
     Constant(BigInt),
     Integer(Integer),
     Bits(Bits, u32),
-    /// A key that is compared as a whole.
+    /// A key that is compared as a whole, such as value and mask together: its position, match kind
+    /// and width.
     Match(usize, Kind, u32),
-    /// The string of a translated key.
+    /// A key that controllers write as a string, because its type is translated. It contains the
+    /// key's position.
     Text(usize),
 }
 
@@ -147,14 +160,15 @@ impl Checker<'_> {
             }
             Form::Compare(comparison, sides) => {
                 let [left, right] = &**sides;
-                let left = (self.typed(left)?, left.range.clone());
-                let right = (self.typed(right)?, right.range.clone());
+                let left = Operand { value: self.typed(left)?, range: &left.range };
+                let right = Operand { value: self.typed(right)?, range: &right.range };
                 node(self.comparison(*comparison, left, right, &range)?)
             }
         }
     }
 
-    /// Finds a key or parameter and notes that the constraint mentions it.
+    /// Returns the position of the key or parameter with the given name, and records that the
+    /// constraint mentions it.
     fn find(&mut self, name: &str, range: &Range<usize>) -> Result<usize, Problem> {
         let found = self.keys.iter().position(|key| key.name == name);
         let Some(position) = found else {
@@ -270,10 +284,12 @@ impl Checker<'_> {
     fn comparison(
         &mut self,
         comparison: Comparison,
-        (left, left_range): (Typed, Range<usize>),
-        (right, right_range): (Typed, Range<usize>),
+        left: Operand<'_>,
+        right: Operand<'_>,
         range: &Range<usize>,
     ) -> Result<NodeForm, Problem> {
+        let Operand { value: left, range: left_range } = left;
+        let Operand { value: right, range: right_range } = right;
         let (left_name, right_name) = (left.name(), right.name());
         let refused = |note: &str| {
             let message = format!("a `{left_name}` is not comparable with a `{right_name}`");
@@ -299,7 +315,7 @@ impl Checker<'_> {
             };
             return Err(Problem::new(range.clone(), message).note(note));
         }
-        // Equality of wholes; `!=` is its negation.
+        // Whole matches can only be equal or not. `!=` is translated to the negation of `==`.
         let whole = |form: NodeForm| match comparison {
             Comparison::NotEqual => NodeForm::Not(Box::new(Node::new(range.clone(), form))),
             Comparison::Equal
@@ -328,24 +344,24 @@ impl Checker<'_> {
                 NodeForm::Bits(comparison, left, right)
             }
             (Typed::Bits(left, width), right @ (Typed::Constant(_) | Typed::Integer(_))) => {
-                let right = self.as_bits(right, width, &right_range);
+                let right = self.as_bits(right, width, right_range);
                 NodeForm::Bits(comparison, left, right)
             }
             (left @ (Typed::Constant(_) | Typed::Integer(_)), Typed::Bits(right, width)) => {
-                let left = self.as_bits(left, width, &left_range);
+                let left = self.as_bits(left, width, left_range);
                 NodeForm::Bits(comparison, left, right)
             }
             (
                 Typed::Match(key, kind, width),
                 number @ (Typed::Constant(_) | Typed::Integer(_) | Typed::Bits(..)),
-            ) => match self.as_width(number, width, &right_range) {
+            ) => match self.as_width(number, width, right_range) {
                 Some(number) => whole(exactly(key, kind, width, &number, range)),
                 None => return refused("their widths differ"),
             },
             (
                 number @ (Typed::Constant(_) | Typed::Integer(_) | Typed::Bits(..)),
                 Typed::Match(key, kind, width),
-            ) => match self.as_width(number, width, &left_range) {
+            ) => match self.as_width(number, width, left_range) {
                 Some(number) => whole(exactly(key, kind, width, &number, range)),
                 None => return refused("their widths differ"),
             },
@@ -356,10 +372,10 @@ impl Checker<'_> {
                 whole(same_match(left, right, kind, range))
             }
             (Typed::Text(key), Typed::Constant(number)) => {
-                whole(self.given(key, &number, &right_range))
+                whole(self.given(key, &number, right_range))
             }
             (Typed::Constant(number), Typed::Text(key)) => {
-                whole(self.given(key, &number, &left_range))
+                whole(self.given(key, &number, left_range))
             }
             (Typed::Text(left), Typed::Text(right)) => whole(NodeForm::SameText(left, right)),
             (Typed::Bits(..), Typed::Bits(..)) => return refused("their widths differ"),
@@ -375,7 +391,7 @@ impl Checker<'_> {
         })
     }
 
-    /// Returns a number as bits of a width, or `None` if it has another width.
+    /// Converts a number to `width` bits. Returns `None` if it is a `bit<W>` of another width.
     fn as_width(&mut self, number: Typed, width: u32, range: &Range<usize>) -> Option<Bits> {
         match number {
             Typed::Bits(bits, of) => (of == width).then_some(bits),
@@ -383,7 +399,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Converts an integer to bits of a width, as a cast does.
+    /// Converts an integer to `width` bits, as a cast does.
     fn as_bits(&mut self, number: Typed, width: u32, range: &Range<usize>) -> Bits {
         match number {
             Typed::Constant(value) => {
@@ -402,12 +418,13 @@ impl Checker<'_> {
             }
             Typed::Integer(value) => Bits::Reduced(value, width),
             Typed::Bits(bits, _) => bits,
-            // Callers convert numbers only.
+            // Callers pass only numbers to this function.
             Typed::Bool(_) | Typed::Match(..) | Typed::Text(_) => Bits::Constant(Box::default()),
         }
     }
 
-    /// Compares a translated key with the number that stands for its string in the program.
+    /// Compares a key that controllers write as a string with a number of the program: the key must
+    /// have the string that the program assigns to this number.
     fn given(&mut self, key: usize, number: &BigInt, range: &Range<usize>) -> NodeForm {
         let pairs = match self.keys.get(key).map(|key| &key.ty) {
             Some(KeyType::Text(pairs)) => &pairs[..],
@@ -431,7 +448,8 @@ fn clamped(value: &BigInt) -> Integer {
     Integer::Constant(value.to_i64().unwrap_or(bound))
 }
 
-/// Returns the condition that a key is matched with exactly this number.
+/// Returns the condition that an entry's match for the key accepts exactly this number and no
+/// other.
 fn exactly(key: usize, kind: Kind, width: u32, number: &Bits, range: &Range<usize>) -> NodeForm {
     let equals = |part, number: Bits| {
         let form = NodeForm::Bits(Comparison::Equal, Bits::Slot(key, part), number);
@@ -452,7 +470,7 @@ fn exactly(key: usize, kind: Kind, width: u32, number: &Bits, range: &Range<usiz
     NodeForm::All(all)
 }
 
-/// Returns the condition that two keys of one kind are matched in the same way.
+/// Returns the condition that an entry has equal matches for two keys of the same match kind.
 fn same_match(left: usize, right: usize, kind: Kind, range: &Range<usize>) -> NodeForm {
     let equals = |part: &Part| {
         let (left, right) = (Bits::Slot(left, *part), Bits::Slot(right, *part));

@@ -1,9 +1,9 @@
 //! Constraints in the form in which they are evaluated.
 //!
-//! An expression without errors becomes a tree of comparisons between parts of an entry and
-//! constants. Types are resolved, and constants have the form of what they are compared with, so
-//! evaluation of a comparison allocates no memory, except for a negated part or a prefix length
-//! that becomes bits.
+//! A constraint without errors is translated to a tree of comparisons, between parts of an entry
+//! (such as the mask for a key) and constants. Types are resolved, and each constant has the form
+//! of the operand with which it is compared. The evaluation of a comparison therefore allocates no
+//! memory, except for a negated part or a prefix length that is converted to bits.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -21,12 +21,13 @@ use crate::violation::{Violation, one_line};
 pub struct Constraint {
     pub(crate) text: String,
     pub(crate) keys: Box<[Key]>,
-    /// The mask of all ones of each key that the constraint mentions; empty for other keys.
+    /// For each key that the constraint mentions, the mask in which all bits are set. Empty for
+    /// other keys.
     pub(crate) ones: Box<[Box<[u8]>]>,
     pub(crate) root: Node,
 }
 
-/// A condition on an entry, with its place in the text.
+/// A condition on an entry, with the range of the text that states it.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
     pub(crate) range: Range<usize>,
@@ -40,17 +41,18 @@ pub(crate) enum NodeForm {
     All(Vec<Node>),
     Any(Vec<Node>),
     Implies(Box<[Node; 2]>),
-    /// Whether two conditions are both true or both false.
+    /// Holds if both conditions are true or both are false.
     Same(Box<[Node; 2]>),
     Bits(Comparison, Bits, Bits),
     Integer(Comparison, Integer, Integer),
-    /// Whether the string of a key is this one, or, for `None`, one that no number stands for.
+    /// Holds if a key has this string. `None` stands for a number to which the program assigns no
+    /// string, so the condition never holds.
     TextIs(usize, Option<Box<[u8]>>),
-    /// Whether the strings of two keys are equal.
+    /// Holds if the strings of two keys are equal.
     SameText(usize, usize),
 }
 
-/// A part of the match for a key.
+/// A part of an entry's match for a key: the value, the mask, or an end of the range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Part {
     Value,
@@ -62,19 +64,19 @@ pub(crate) enum Part {
 /// An unsigned number of a fixed width.
 #[derive(Debug, Clone)]
 pub(crate) enum Bits {
-    /// A number without leading zero bytes.
+    /// A constant, stored without leading zero bytes.
     Constant(Box<[u8]>),
     Slot(usize, Part),
     Negated(Box<Bits>, u32),
-    /// An integer modulo 2^width.
+    /// An integer, reduced modulo 2^width.
     Reduced(Integer, u32),
 }
 
 /// An integer.
 #[derive(Debug, Clone)]
 pub(crate) enum Integer {
-    /// A constant. One that does not fit is clamped, which no comparison notices, because all other
-    /// integers have 33 bits.
+    /// A constant. One that does not fit in 64 bits is clamped, which changes the result of no
+    /// comparison, because all other integers fit in 33 bits.
     Constant(i64),
     PrefixLength(usize),
     Priority,
@@ -88,7 +90,7 @@ impl Constraint {
         &self.text
     }
 
-    /// Returns the keys or parameters that the constraint is about.
+    /// Returns the keys or parameters that the constraint mentions.
     #[must_use]
     pub fn keys(&self) -> &[Key] {
         &self.keys
@@ -97,7 +99,8 @@ impl Constraint {
     /// Checks whether an entry satisfies the constraint.
     ///
     /// # Errors
-    /// Returns the smallest part of the constraint that fails, with the values that break it.
+    /// Returns the smallest part of the constraint that fails, with the values in the entry that
+    /// violate it.
     pub fn check(&self, entry: &Entry<'_>) -> Result<(), Violation> {
         if self.holds(&self.root, entry) {
             return Ok(());
@@ -117,21 +120,22 @@ impl Constraint {
         self.holds(&self.root, entry)
     }
 
-    /// Returns the number of parts that must all hold, which `;` and `&&` separate.
+    /// Returns the number of conjuncts of the constraint: the operands of `;` and `&&` at the top
+    /// level, all of which must hold.
     #[must_use]
     pub fn conjuncts(&self) -> usize {
         self.conjunct_nodes().len()
     }
 
-    /// Returns the text of a part that must hold, by its number, in one line and without comments.
+    /// Returns the text of the conjunct with this number, in one line and without comments.
     #[must_use]
     pub fn conjunct(&self, number: usize) -> Option<String> {
         let node = self.conjunct_nodes().get(number).copied()?;
         self.text.get(node.range.clone()).map(one_line)
     }
 
-    /// Returns the numbers of the parts that must hold and do not hold for an entry, in ascending
-    /// order. They are those of [`Constraint::conjunct`].
+    /// Returns the numbers of the conjuncts that an entry violates, in ascending order. They can be
+    /// passed to [`Constraint::conjunct`].
     #[must_use]
     pub fn broken(&self, entry: &Entry<'_>) -> Vec<usize> {
         let nodes = self.conjunct_nodes().into_iter().enumerate();
@@ -193,8 +197,9 @@ impl Constraint {
         }
     }
 
-    /// Returns a part of the match for a key. The value of a range is its lower end, and the ends
-    /// of another match are its value; neither occurs in a constraint that was compiled.
+    /// Returns a part of an entry's match for a key. For completeness, the value of a range is its
+    /// lower end, and both ends of any other match are its value, but compiled constraints ask for
+    /// neither.
     fn slot<'a>(&'a self, key: usize, part: Part, entry: &Entry<'a>) -> &'a [u8] {
         let ones = self.ones.get(key).map_or(&[][..], |ones| &**ones);
         match (entry.at(key), part) {
@@ -212,7 +217,8 @@ impl Constraint {
     }
 }
 
-/// Returns the string of a translated key, which is empty if the key is left out.
+/// Returns the string that an entry has for a key of a translated type. It is empty if the entry
+/// has no match for the key.
 fn string<'a>(key: usize, entry: &Entry<'a>) -> &'a [u8] {
     match entry.at(key) {
         Match::Exact(value) => value,
@@ -232,8 +238,8 @@ pub(crate) fn integer(of: &Integer, entry: &Entry<'_>) -> i64 {
     }
 }
 
-/// Returns the parts that make up a match of this kind, or `None` for a longest prefix, which has
-/// its length besides.
+/// Returns the parts that must be equal for two matches of this kind to be equal. For a
+/// longest-prefix match, the prefix lengths must be equal in addition.
 pub(crate) fn parts(kind: Kind) -> &'static [Part] {
     match kind {
         Kind::Exact | Kind::Lpm => &[Part::Value],
@@ -242,7 +248,8 @@ pub(crate) fn parts(kind: Kind) -> &'static [Part] {
     }
 }
 
-/// Returns the width of the values of a key; strings have only a mask, of one bit.
+/// Returns the width in bits of the values of a key. For a string it is one, because such a key is
+/// either matched or not, which a mask of one bit expresses.
 pub(crate) fn width(key: &Key) -> u32 {
     match key.ty {
         KeyType::Bits(width) => width,
@@ -255,8 +262,9 @@ impl Node {
         Self { range, form }
     }
 
-    /// Returns the operands of `&&` or `;`. The parts of a comparison of whole matches are at the
-    /// place of the comparison and are no operands.
+    /// Returns the operands if this is an `&&` or `;` of the text. Comparing two whole matches is
+    /// also translated to a conjunction, of the comparisons of their parts. These have the location
+    /// of the whole comparison and are not operands of their own.
     fn conjuncts(&self) -> Option<&[Self]> {
         match &self.form {
             NodeForm::All(parts) if parts.iter().all(|part| part.range != self.range) => {
@@ -276,7 +284,7 @@ impl Node {
     }
 }
 
-/// Compares two constants.
+/// Returns the result of comparing two constants, whose order is known, as a condition.
 pub(crate) fn constant(comparison: Comparison, order: Ordering) -> NodeForm {
     NodeForm::Constant(comparison.holds(order))
 }

@@ -1,19 +1,20 @@
-//! The keys of a table or parameters of an action, and the entries that a constraint is about.
+//! The entries for which a constraint is evaluated, and the keys of a table or parameters of an
+//! action that a constraint can mention.
 
 use std::borrow::Cow;
 
-/// The kind of match of a key.
+/// The match kind of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// An exact match.
+    /// A match of a single value.
     Exact,
-    /// A match under a mask.
+    /// A match of a value in the bits that a mask selects.
     Ternary,
     /// A longest-prefix match.
     Lpm,
-    /// A match of a range that includes both ends.
+    /// A match of all values between two bounds, including the bounds.
     Range,
-    /// An exact match that an entry may leave out.
+    /// A match of a single value, or, if the entry omits the key, of all values.
     Optional,
 }
 
@@ -31,36 +32,36 @@ impl Kind {
     }
 }
 
-/// A number of the program, as big-endian bytes, and the string that stands for it.
+/// A number that the program uses, as big-endian bytes, and the string that controllers use for it.
 pub type NamedNumber = (Box<[u8]>, Box<[u8]>);
 
 /// The type of the values of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyType {
-    /// Unsigned numbers of this many bits.
+    /// Unsigned numbers with this many bits.
     Bits(u32),
-    /// Strings, because the type of the key is translated, with those that the program itself gives
-    /// to numbers.
+    /// Strings, because the key has a translated type: controllers write strings where the program
+    /// has numbers. The vector contains the pairs that the program states.
     Text(Vec<NamedNumber>),
 }
 
 /// A key of a table, or a parameter of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {
-    /// The name for the control plane.
+    /// The name of the key or parameter in the control-plane API.
     pub name: String,
-    /// The kind of match; exact for a parameter.
+    /// The match kind, which is exact for a parameter.
     pub kind: Kind,
-    /// The type of the values.
+    /// The type of the key's values.
     pub ty: KeyType,
 }
 
-/// The part of a program that a constraint belongs to.
+/// The table or action that a constraint is about.
 #[derive(Debug, Clone, Copy)]
 pub enum Subject<'a> {
-    /// A table with these keys.
+    /// A table, represented by its keys.
     Table(&'a [Key]),
-    /// An action with these parameters.
+    /// An action, represented by its parameters.
     Action(&'a [Key]),
 }
 
@@ -72,15 +73,15 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// The match of an entry for one key, or the argument for one parameter ([`Match::Exact`]). Numbers
-/// are big-endian bytes of any length.
+/// An entry's match for one key, or the argument for one parameter, which is always
+/// [`Match::Exact`]. Numbers are big-endian bytes of any length.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Match<'a> {
-    /// The key is left out, so every value matches.
+    /// The entry omits the key, so every value matches.
     Any,
     /// The value of an exact or optional match, or an argument.
     Exact(Cow<'a, [u8]>),
-    /// A match under a mask.
+    /// A match of a value in the bits that a mask selects.
     Ternary {
         /// The value; bits outside the mask are zero.
         value: Cow<'a, [u8]>,
@@ -94,7 +95,7 @@ pub enum Match<'a> {
         /// The number of leading bits that are compared.
         prefix_length: u32,
     },
-    /// A match of a range.
+    /// A match of all values between two bounds, including the bounds.
     Range {
         /// The lower end.
         low: Cow<'a, [u8]>,
@@ -110,7 +111,7 @@ impl<'a> Match<'a> {
         Self::Exact(value.into())
     }
 
-    /// Returns a match under a mask.
+    /// Returns a match of `value` in the bits that `mask` selects.
     #[must_use]
     pub fn ternary(value: &'a [u8], mask: &'a [u8]) -> Self {
         Self::Ternary { value: value.into(), mask: mask.into() }
@@ -122,19 +123,21 @@ impl<'a> Match<'a> {
         Self::Lpm { value: value.into(), prefix_length }
     }
 
-    /// Returns a match of a range.
+    /// Returns a match of all values from `low` to `high`.
     #[must_use]
     pub fn range(low: &'a [u8], high: &'a [u8]) -> Self {
         Self::Range { low: low.into(), high: high.into() }
     }
 }
 
-/// A table entry without its action, or the arguments of an action, whose priority is then 0.
+/// The matches and the priority of a table entry, or the arguments of an action. The action of a
+/// table entry is not part of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<'a> {
-    /// The match for each key, in the order of the keys; missing ones count as left out.
+    /// The match for each key, in the order of the keys. If the slice is too short, the entry omits
+    /// the remaining keys.
     pub matches: &'a [Match<'a>],
-    /// The priority.
+    /// The priority of the table entry. It is 0 for the arguments of an action.
     pub priority: i64,
 }
 

@@ -1,5 +1,5 @@
-//! The tokens of a constraint (p4-constraints, language specification, "Grammar"), with the
-//! comments of P4.
+//! The tokens of a constraint (p4-constraints, language specification, "Grammar"). Comments have
+//! the form that they have in P4.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::Problem;
 pub(crate) enum TokenKind {
     /// An identifier or keyword.
     Identifier,
-    /// A numeral, with its prefix of a base.
+    /// A numeral, including a prefix such as `0x` that states its base.
     Numeral,
     /// Text in single quotes.
     Quoted,
@@ -38,7 +38,8 @@ pub(crate) struct Token {
     pub(crate) range: Range<usize>,
 }
 
-/// The operators and punctuation marks. A longer one stands before its beginning.
+/// The operators and punctuation marks. A mark stands before all marks that are prefixes of it, so
+/// that the longest mark is found first.
 const MARKS: [(&str, TokenKind); 16] = [
     ("::", TokenKind::Projection),
     ("->", TokenKind::Arrow),
@@ -58,7 +59,7 @@ const MARKS: [(&str, TokenKind); 16] = [
     (";", TokenKind::Semicolon),
 ];
 
-/// Returns the tokens of a text; the last one is [`TokenKind::End`].
+/// Returns the tokens of a text. The last one is [`TokenKind::End`].
 pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, Problem> {
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -88,13 +89,13 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, Problem> {
     Ok(tokens)
 }
 
-/// Returns the token at the beginning of `rest`, which is at an offset of the whole text, and its
-/// length.
+/// Returns the first token of `rest` and its length. `offset` is the position in the whole text at
+/// which `rest` begins.
 fn token(rest: &str, first: char, offset: usize) -> Result<(TokenKind, usize), Problem> {
     if let Some((mark, kind)) = MARKS.iter().find(|(mark, _)| rest.starts_with(mark)) {
         return Ok((*kind, mark.len()));
     }
-    // `$` stands in names that compilers give, such as `hdr.ipv4.$valid$`.
+    // `$` occurs in names that compilers generate, such as `hdr.ipv4.$valid$`.
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
     let word = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
     if first == '\'' {

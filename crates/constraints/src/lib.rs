@@ -1,25 +1,24 @@
 //! Constraints on table entries and actions of P4 programs, in the language of p4-constraints.
 //!
-//! A program states them in the annotations `@entry_restriction("...")` of a table and
-//! `@action_restriction("...")` of an action. [`Text`] reads the string of such an annotation,
-//! [`Constraint::compile`] checks it against the keys of the table or the parameters of the action,
-//! [`Constraint::check`] evaluates it for an entry and explains a violation, and
-//! [`Constraint::solve`] makes entries that satisfy it.
+//! A program states constraints in the annotations `@entry_restriction("...")` of a table and
+//! `@action_restriction("...")` of an action. [`Text`] reads the string of such an annotation.
+//! [`Constraint::compile`] checks it against the keys of the table or the parameters of the action.
+//! [`Constraint::check`] evaluates it for an entry and explains a violation. [`Constraint::solve`]
+//! generates entries that satisfy it.
 //!
-//! The language is that of p4-constraints' `docs/language-specification.md`. Where the
-//! specification leaves a choice, this crate decides as P4_16 does, to which the specification
-//! refers:
+//! The language is that of p4-constraints' `docs/language-specification.md`. That specification
+//! refers to P4_16. Where it leaves a choice, this crate decides as P4_16 does:
 //!
-//! * An integer beside a value of type `bit<W>` is reduced modulo 2^W, as in a cast, so `-1` is the
-//!   mask of all ones. The compiler warns if a constant is neither an unsigned nor a signed number
-//!   of W bits.
-//! * `-x` of a value of type `bit<W>` is modular.
-//! * A key that is matched exactly counts as its value. Any other key without `::` is compared as a
-//!   whole: `==` and `!=` with a number compare with the match of exactly this number, and with
-//!   another key of the same kind, value and mask, prefix or range.
-//! * A key that an entry leaves out has value, mask and prefix length 0, or the full range.
-//! * A key that controllers write as a string is compared with the numbers for which the program
-//!   names strings.
+//! * An integer that is combined with a value of type `bit<W>` is reduced modulo 2^W, as in a cast,
+//!   so `-1` is the mask of all ones. The compiler warns if a constant is neither an unsigned nor a
+//!   signed number of W bits.
+//! * `-x` of a value of type `bit<W>` is computed modulo 2^W.
+//! * A key that is matched exactly stands for its value. Any other key without `::` is compared as
+//!   a whole. With `==` and `!=`, a number stands for the match of exactly this number, and another
+//!   key of the same kind is compared in its value and mask, its prefix, or its range.
+//! * A key that an entry omits has value, mask and prefix length 0, or the full range.
+//! * A key that controllers write as a string can be compared with the numbers for which the
+//!   program states strings.
 //! * A constraint without any expression is satisfied by every entry.
 //!
 //! ```

@@ -9,9 +9,10 @@ use num_bigint::{BigInt, BigUint};
 use crate::Problem;
 use crate::lexer::{Token, TokenKind, tokens};
 
-/// The deepest nesting of parentheses and unary operators.
+/// The largest nesting depth of parentheses and unary operators.
 const DEEPEST: usize = 100;
-/// The largest number of digits of a numeral. Decimal numerals take time quadratic in it.
+/// The largest number of digits of a numeral. The limit exists because the time to parse a decimal
+/// numeral is quadratic in its length.
 const MAX_DIGITS: usize = 10_000;
 
 /// An operator that compares two expressions.
@@ -26,7 +27,8 @@ pub(crate) enum Comparison {
 }
 
 impl Comparison {
-    /// Returns whether the comparison holds for operands in this order.
+    /// Returns whether the comparison holds if `order` is the order of its left operand relative to
+    /// the right one.
     pub(crate) fn holds(self, order: std::cmp::Ordering) -> bool {
         match self {
             Self::Equal => order.is_eq(),
@@ -38,7 +40,7 @@ impl Comparison {
         }
     }
 
-    /// Returns the comparison that holds exactly if this one does not.
+    /// Returns the negated comparison, which holds exactly if this one does not.
     pub(crate) fn negated(self) -> Self {
         match self {
             Self::Equal => Self::NotEqual,
@@ -50,7 +52,7 @@ impl Comparison {
         }
     }
 
-    /// Returns the comparison that holds with exchanged operands.
+    /// Returns the comparison that is equivalent to this one after its operands are exchanged.
     pub(crate) fn reversed(self) -> Self {
         match self {
             Self::Equal | Self::NotEqual => self,
@@ -62,7 +64,7 @@ impl Comparison {
     }
 }
 
-/// An expression as written.
+/// An expression as it is written, before its types are checked.
 #[derive(Debug, Clone)]
 pub(crate) struct Expression {
     pub(crate) range: Range<usize>,
@@ -75,13 +77,13 @@ pub(crate) enum Form {
     Bool(bool),
     Integer(BigInt),
     Key(String),
-    /// `::name`, a property of the entry.
+    /// `::name`, an attribute of the entry, such as its priority.
     Attribute(String),
-    /// `key::name`.
+    /// `key::name`, a field of the match for a key, such as its mask.
     Projection(Box<Expression>, String),
     Not(Box<Expression>),
     Minus(Box<Expression>),
-    /// Operands of `&&` or `;`, which mean the same.
+    /// Operands of `&&` or `;`. Both operators are conjunctions.
     All(Vec<Expression>),
     /// Operands of `||`.
     Any(Vec<Expression>),
@@ -89,7 +91,7 @@ pub(crate) enum Form {
     Compare(Comparison, Box<[Expression; 2]>),
 }
 
-/// Parses a constraint. Returns `None` if the text has no expression.
+/// Parses a constraint. Returns `None` if the text contains no expression.
 pub(crate) fn parse(text: &str) -> Result<Option<Expression>, Problem> {
     let tokens = tokens(text)?;
     if tokens.len() == 1 {
@@ -122,7 +124,7 @@ impl Parser<'_> {
         self.tokens.get(self.at).map_or(end..end, |token| token.range.clone())
     }
 
-    /// Takes the token and returns its range.
+    /// Consumes the current token and returns its range in the text.
     fn take(&mut self) -> Range<usize> {
         let range = self.range();
         self.at += 1;
@@ -148,7 +150,7 @@ impl Parser<'_> {
         Problem::new(range, format!("{found} where {wanted} was expected"))
     }
 
-    /// Parses operands of `;`, of which the last may be followed by another one.
+    /// Parses a sequence of operands that `;` separates. A `;` may also follow the last operand.
     fn sequence(&mut self) -> Parse {
         let first = self.implication()?;
         let mut all = vec![first];
@@ -324,7 +326,8 @@ impl Parser<'_> {
         Ok(Expression { range: range.start..end, form: Form::Key(name) })
     }
 
-    /// Parses the rest of `ipv4('...')`.
+    /// Parses the remainder of an address such as `ipv4('...')`. The token `ipv4` was consumed
+    /// before.
     fn address(&mut self, kind: Range<usize>) -> Parse {
         self.at += 1;
         if self.kind() != TokenKind::Quoted {
@@ -355,7 +358,7 @@ impl Parser<'_> {
     }
 }
 
-/// Returns the only operand, or all of them with an operator between.
+/// Joins the operands to an expression of the given form. A single operand is returned as it is.
 fn joined(mut operands: Vec<Expression>, form: fn(Vec<Expression>) -> Form) -> Expression {
     if operands.len() == 1
         && let Some(only) = operands.pop()

@@ -4,15 +4,15 @@ use std::ops::Range;
 
 use crate::Constraint;
 
-/// An error or a warning about a constraint, with its place.
+/// An error or a warning about the text of a constraint, with its position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Problem {
-    /// The bytes of the constraint that the message is about.
+    /// The range of bytes in the text to which the message refers.
     pub range: Range<usize>,
-    /// The description of the fault, in one line.
+    /// A description of the problem, in one line.
     pub message: String,
-    /// A remark on the remedy, which may be empty.
+    /// A note on how to fix the problem. It may be empty.
     pub note: String,
 }
 
@@ -26,15 +26,15 @@ impl Problem {
         Self { note: note.into(), ..self }
     }
 
-    /// Returns the line and the column of the problem in the text of the constraint, both counted
-    /// from 1; columns are characters.
+    /// Returns the line and the column of the problem in `text`, the text of the constraint. Both
+    /// are counted from 1, and columns are counted in characters.
     #[must_use]
     pub fn place(&self, text: &str) -> (usize, usize) {
         place(text, self.range.start)
     }
 }
 
-/// Returns the line and the column of the byte at an offset, both counted from 1.
+/// Returns the line and the column of the byte at `offset`. Both are counted from 1.
 pub(crate) fn place(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
@@ -42,11 +42,11 @@ pub(crate) fn place(text: &str, offset: usize) -> (usize, usize) {
     (line, column)
 }
 
-/// A constraint that is free of errors, with the warnings about it.
+/// A constraint that was compiled without errors, and the warnings about it.
 #[derive(Debug, Clone)]
 pub struct Compiled {
     /// The constraint.
     pub constraint: Constraint,
-    /// Remarks on parts that probably do not mean what was intended.
+    /// The warnings: parts of the constraint that probably do not mean what their author intended.
     pub warnings: Vec<Problem>,
 }

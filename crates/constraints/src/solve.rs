@@ -1,9 +1,11 @@
-//! The making of entries that satisfy a constraint, or that break exactly one part of it.
+//! Generates entries that satisfy a constraint, or that violate exactly one of its conjuncts.
 //!
-//! The search narrows the domain of each part of a match by the comparisons that must hold, and
-//! branches where one of several conditions must. Branches and values are drawn with a seed, so one
-//! seed makes one entry. What the search finds is evaluated before it is returned, so it is never
-//! wrong; the search gives up after a fixed number of steps, so it may miss an entry that exists.
+//! The search keeps a domain of possible values for each part of a match. The comparisons that must
+//! hold narrow the domains, and the search branches where one of several conditions must hold.
+//! Branches and values are drawn from a random generator, so the same seed generates the same
+//! entry. Each entry is checked by evaluating the constraint before it is returned, so a returned
+//! entry is never wrong. The search gives up after a fixed number of steps, so it may miss an entry
+//! that exists.
 
 mod domain;
 mod matches;
@@ -22,37 +24,42 @@ use crate::parser::Comparison;
 
 /// The largest number of branches that a search takes.
 const MAX_STEPS: u32 = 4_000;
-/// The largest number of choices on the way to an entry, which bounds the depth of recursion.
+/// The largest number of branches on the way to one entry. It limits the recursion depth.
 const DEEPEST: u32 = 400;
-/// The number of times that values are drawn for the same branches.
+/// The number of times that values are drawn for one combination of branches.
 const DRAWS: usize = 12;
 /// The largest priority of P4Runtime, which is an `int32`.
 const LARGEST_PRIORITY: i64 = i32::MAX as i64;
 
-/// The relation to the constraint that an entry should have.
+/// The purpose for which an entry is generated: to satisfy the constraint or to violate a part of
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Goal {
-    /// Satisfy the constraint.
+    /// The entry must satisfy the constraint.
     Satisfy,
-    /// Break the part with this number, and satisfy all others ([`Constraint::conjunct`]).
+    /// The entry must violate the conjunct with this number ([`Constraint::conjunct`]), and satisfy
+    /// all other conjuncts.
     Break(usize),
 }
 
-/// Further conditions on an entry, each in the order of the keys; missing ones leave the choice.
+/// Further conditions on the generated entry. Each list has one element for each key, in the order
+/// of the keys. Missing elements impose no condition.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Wishes<'a> {
-    /// The values of a packet that the entry must match.
+    /// For each key, the value in a packet that the entry must match, or `None` if it need not
+    /// match a packet.
     pub accepts: &'a [Option<Box<[u8]>>],
-    /// The matches that are tried first. They give way to the constraint and to the packet.
+    /// For each key, a match that is tried first. It is not used if it violates the constraint or
+    /// does not match the packet.
     pub preferred: &'a [Match<'a>],
 }
 
-/// An entry that was made.
+/// A generated entry, or generated arguments of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Solution {
     /// The match for each key, or the argument for each parameter.
     pub matches: Vec<Match<'static>>,
-    /// The priority, which is 0 for an action and for a table whose entries have none.
+    /// The priority. It is 0 for an action, and for a table whose entries have no priorities.
     pub priority: u32,
 }
 
@@ -65,8 +72,8 @@ impl Solution {
 }
 
 impl Constraint {
-    /// Makes an entry. The same seed makes the same entry. Returns `None` if there is none, or if
-    /// none was found within the limit of the search.
+    /// Generates an entry. The same seed generates the same entry. Returns `None` if no entry
+    /// exists, or if the search has not found one within its limit.
     #[must_use]
     pub fn solve(&self, goal: Goal, wishes: Wishes<'_>, seed: u64) -> Option<Solution> {
         let (holding, broken) = match goal {
@@ -95,21 +102,22 @@ impl Constraint {
     }
 }
 
-/// A condition and whether it must hold.
+/// A condition, and whether it must be true or false.
 type Literal<'c> = (&'c Node, bool);
 
-/// The requirements of the branches that the search has taken so far.
+/// The requirements that follow from the branches that the search has taken so far.
 #[derive(Clone, Default)]
 struct State<'c> {
     domains: Domains,
-    /// Comparisons of one part of the entry with another.
+    /// The comparisons between two parts of the entry that must hold.
     relations: Vec<(Comparison, &'c Bits, &'c Bits)>,
     integer_relations: Vec<(Comparison, &'c Integer, &'c Integer)>,
-    /// Conditions of which one must hold.
+    /// Lists of conditions. At least one condition of each list must hold.
     choices: Vec<Vec<Literal<'c>>>,
 }
 
-/// The values that are left for each part of the entry. What is missing may have any value.
+/// The values that are still possible for each part of the entry. A part without a domain may have
+/// any value.
 #[derive(Clone, Default)]
 struct Domains {
     slots: BTreeMap<(usize, u8), Domain>,
@@ -118,14 +126,14 @@ struct Domains {
     texts: BTreeMap<usize, TextDomain>,
 }
 
-/// The string that a key must have, and those that it must not have.
+/// The string that a key of a translated type must have, and the strings that it must not have.
 #[derive(Clone, Default)]
 struct TextDomain {
     must: Option<Box<[u8]>>,
     must_not: Vec<Box<[u8]>>,
 }
 
-/// An entry of which some keys have their matches.
+/// An incomplete entry: some keys have matches, and the others do not yet.
 struct Partial<'e> {
     entry: Entry<'e>,
     assigned: &'e [bool],
@@ -141,8 +149,8 @@ struct Search<'s, 'c> {
 }
 
 impl<'c> Search<'_, 'c> {
-    /// Returns the domains before any condition, except that values of a packet which must be
-    /// matched exactly are fixed.
+    /// Returns the domains before any condition is applied. For a key that is matched exactly, the
+    /// only possible value is that of the packet, if the entry must match one.
     fn domains(&self) -> Domains {
         let has_priority = self.constraint.keys.iter().any(|key| match key.kind {
             Kind::Ternary | Kind::Range | Kind::Optional => true,
@@ -161,7 +169,8 @@ impl<'c> Search<'_, 'c> {
         domains
     }
 
-    /// Finds an entry for which all conditions of the agenda and the state are as they must be.
+    /// Finds an entry for which all conditions in `agenda` and `state` have the truth values that
+    /// they must have.
     fn satisfy(
         &mut self,
         mut agenda: Vec<Literal<'c>>,
@@ -218,7 +227,7 @@ impl<'c> Search<'_, 'c> {
                 NodeForm::TextIs(key, string) => {
                     state.domains.narrow_text(*key, string.as_deref(), wanted)?;
                 }
-                // Evaluation of the whole entry decides.
+                // This narrows no domain. It is only checked when the complete entry is evaluated.
                 NodeForm::SameText(..) => {}
             }
         }
@@ -274,7 +283,7 @@ impl<'c> Search<'_, 'c> {
         self.constraint.keys.get(key).map_or(1, width)
     }
 
-    /// Draws an entry from the domains until one is right.
+    /// Draws entries from the domains until one has the required relation to the constraint.
     fn draw(&mut self, state: &State<'c>) -> Option<Solution> {
         for attempt in 0..DRAWS {
             let Some(solution) = self.drawn(state, attempt == 0) else { continue };
@@ -287,8 +296,8 @@ impl<'c> Search<'_, 'c> {
         None
     }
 
-    /// Draws an entry from the domains. The priority is drawn first, so that relations of keys to
-    /// it narrow the keys.
+    /// Draws one entry from the domains. The priority is drawn first, so that comparisons with it
+    /// can narrow the domains of the keys.
     fn drawn(&mut self, state: &State<'c>, first: bool) -> Option<Solution> {
         let count = self.constraint.keys.len();
         let (least, most) = state.domains.priority;
@@ -309,7 +318,7 @@ impl<'c> Search<'_, 'c> {
         Some(Solution { matches, priority: u32::try_from(priority).ok()? })
     }
 
-    /// Narrows the domains of a key by the relations to keys that have their matches.
+    /// Narrows the domains of a key by its comparisons with keys that already have matches.
     fn relate(
         &self,
         state: &State<'c>,
@@ -350,7 +359,8 @@ impl<'c> Search<'_, 'c> {
     }
 }
 
-/// Narrows the domain of an integer by a comparison with another one.
+/// Narrows the domain of an integer, such as the priority or a prefix length, by a comparison with
+/// another one.
 fn narrow_integers<'c>(
     state: &mut State<'c>,
     comparison: Comparison,
@@ -374,7 +384,7 @@ fn narrow_integers<'c>(
     }
     match variable {
         Integer::PrefixLength(key) => {
-            // The width bounds the length when the match is made.
+            // The prefix length is limited to the key's width when the match is drawn.
             narrow(state.domains.prefix_length(*key, u32::MAX), comparison, constant)
         }
         Integer::Priority => narrow(&mut state.domains.priority, comparison, constant),
@@ -383,8 +393,9 @@ fn narrow_integers<'c>(
     }
 }
 
-/// Narrows an interval; a value that must not be is removed only at its ends. Returns `None` if
-/// nothing is left.
+/// Narrows the interval `domain` to the integers for which the comparison with `value` holds. For
+/// `!=`, `value` is removed only if it is an end of the interval. Returns `None` if no integer
+/// remains.
 fn narrow(domain: &mut (i64, i64), comparison: Comparison, value: i64) -> Option<()> {
     let (low, high) = *domain;
     *domain = match comparison {
@@ -438,7 +449,7 @@ impl Domains {
 }
 
 impl Bits {
-    /// Returns the key whose match decides the value.
+    /// Returns the key whose match determines the number, or `None` if no key does.
     fn key(&self) -> Option<usize> {
         match self {
             Self::Slot(key, _) => Some(*key),
@@ -450,7 +461,7 @@ impl Bits {
 }
 
 impl Integer {
-    /// Returns the key whose match decides the value.
+    /// Returns the key whose match determines the integer, or `None` if no key does.
     fn key(&self) -> Option<usize> {
         match self {
             Self::PrefixLength(key) => Some(*key),

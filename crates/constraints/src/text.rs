@@ -1,17 +1,19 @@
-//! The string of an annotation: literals of P4, with escapes, put together.
+//! The text of an annotation: P4 string literals with escape sequences, which are concatenated.
 
-/// The text of a constraint, and where each of its bytes was written.
+/// The text of a constraint. It also records the position in the source from which each of its
+/// bytes comes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Text {
     text: String,
-    /// The offset of each byte of `text` in the literals, and at last that of the closing quote.
+    /// For each byte of `text`, its offset in the source with the literals. The last element is the
+    /// offset of the closing quote.
     offsets: Vec<usize>,
 }
 
 impl Text {
-    /// Reads the text between the parentheses of an annotation: string literals of P4 with
-    /// quotes, which are joined if there are several, with white space or `++` between. Returns
-    /// `None` for anything else.
+    /// Reads the text between the parentheses of an annotation: one or more quoted P4 string
+    /// literals, with white space or `++` between them, which are concatenated. Returns `None` for
+    /// any other text.
     #[must_use]
     pub fn from_literals(source: &str) -> Option<Self> {
         let mut text = String::with_capacity(source.len());
@@ -48,9 +50,9 @@ impl Text {
         Some(Self { text, offsets })
     }
 
-    /// Reads the text of an annotation with the given name, as P4Info has it: `@name("...")`.
-    /// Returns `None` if the annotation has another name, and `Some(None)` if it does not consist
-    /// of strings.
+    /// Reads an annotation in the form that it has in P4Info: `@name("...")`. Returns `None` if it
+    /// is an annotation with another name, and `Some(None)` if it has the given name but its body
+    /// does not consist of string literals.
     #[must_use]
     pub fn from_annotation(annotation: &str, name: &str) -> Option<Option<Self>> {
         let rest = annotation.trim().strip_prefix('@')?.strip_prefix(name)?.trim_start();
@@ -61,21 +63,22 @@ impl Text {
         Some(inner.strip_suffix(')').and_then(Self::from_literals))
     }
 
-    /// Reads the texts of all annotations with the given name, as a P4Info has them. An annotation
-    /// that does not consist of strings has the text `None`.
+    /// Returns the text of each annotation with the given name. The text is `None` if the body of
+    /// the annotation does not consist of string literals.
     #[must_use]
     pub fn of_annotations(annotations: &[String], name: &str) -> Vec<Option<String>> {
         let found = annotations.iter().filter_map(|one| Self::from_annotation(one, name));
         found.map(|text| text.map(|text| text.text)).collect()
     }
 
-    /// Returns the text with escapes resolved.
+    /// Returns the text with its escape sequences resolved.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Returns the offset in the literals at which a byte of the text was written.
+    /// Returns the offset in the source of the literals at which the byte at `byte` of the text was
+    /// written.
     #[must_use]
     pub fn offset(&self, byte: usize) -> usize {
         self.offsets.get(byte).or(self.offsets.last()).copied().unwrap_or(0)
@@ -99,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn annotations_of_p4info() {
+    fn an_annotation_of_p4info_is_read_by_its_name() {
         let read = |annotation| Text::from_annotation(annotation, "entry_restriction");
         let text = read("@entry_restriction(\"a == 1\")").flatten().expect("a string");
         assert_eq!(text.text(), "a == 1");

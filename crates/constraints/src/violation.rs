@@ -9,12 +9,13 @@ use crate::compiled::{Bits, Constraint, Integer, Node, NodeForm};
 use crate::entry::{Entry, KeyType, Match};
 use crate::problem::place;
 
-/// The largest number of characters of a constraint in a message.
+/// The largest number of characters of the constraint's text that a message quotes.
 const LONGEST_TEXT: usize = 160;
-/// The largest number of characters of one value in a message.
+/// The largest number of characters of a value that a message quotes.
 const LONGEST_VALUE: usize = 70;
 
-/// The part of a constraint that an entry breaks: the smallest one that must hold by itself.
+/// The violation of a constraint by an entry: the smallest part of the constraint that must hold by
+/// itself and does not hold for the entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
     conjunct: String,
@@ -39,20 +40,21 @@ impl Violation {
         Self { conjunct: one_line(text), place, values }
     }
 
-    /// Returns the part of the constraint that fails, in one line and without comments.
+    /// Returns the text of the part that fails, in one line and without comments.
     #[must_use]
     pub fn conjunct(&self) -> &str {
         &self.conjunct
     }
 
-    /// Returns the line and the column of the part in the text of the constraint, from 1.
+    /// Returns the line and the column of the failing part in the text of the constraint, counted
+    /// from 1.
     #[must_use]
     pub fn place(&self) -> (usize, usize) {
         self.place
     }
 
-    /// Returns the names that the part mentions and their values in the entry, in the order in
-    /// which they are mentioned.
+    /// Returns the names that the failing part mentions, in the order of their first mention, and
+    /// their values in the entry.
     #[must_use]
     pub fn values(&self) -> &[(String, String)] {
         &self.values
@@ -81,7 +83,7 @@ fn cut(text: &str, longest: usize) -> std::borrow::Cow<'_, str> {
     }
 }
 
-/// Returns the text without comments, and with each white space as one blank.
+/// Returns the text without comments, and with each run of white space replaced by one blank.
 pub(crate) fn one_line(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
@@ -99,7 +101,7 @@ pub(crate) fn one_line(text: &str) -> String {
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Formats the match of an entry for a key, with the notation of P4 for masks and ranges.
+/// Formats an entry's match for a key in the notation that P4 has for masks and ranges.
 fn shown(ty: &KeyType, of: &Match<'_>) -> String {
     let number = |bytes: &[u8]| match ty {
         KeyType::Bits(_) => {
@@ -118,7 +120,7 @@ fn shown(ty: &KeyType, of: &Match<'_>) -> String {
     }
 }
 
-/// The keys that a part of a constraint mentions, in order, each once.
+/// The keys that a part of a constraint mentions, each once, in the order of their first mention.
 #[derive(Default)]
 struct Mentioned {
     keys: Vec<usize>,

@@ -155,7 +155,7 @@ fn constants_that_do_not_fit_are_warned_of() {
 
 /// A key that controllers write as a string is compared with the number of the string.
 #[test]
-fn translated_keys() {
+fn a_translated_key_is_compared_with_the_number_of_its_string() {
     let entry = |vrf: &'static [u8], out_port: Match<'static>| {
         let mut matches = vec![Match::Any; 8];
         matches[6] = Match::exact(vrf);
@@ -231,7 +231,7 @@ fn several_constraints_are_one() {
 
 /// Values wider than any machine word.
 #[test]
-fn wide_keys() {
+fn keys_may_be_wider_than_a_machine_word() {
     let keys = [Key { name: "k".into(), kind: Kind::Exact, ty: KeyType::Bits(1000) }];
     let text = format!("k >= 0x1{}", "0".repeat(240));
     let constraint =

@@ -1,15 +1,16 @@
-//! The decisions of controllers about packets, independently of sockets and protocols.
+//! The decisions of controllers about packet-ins, independently of sockets and protocols.
 //!
-//! For each switch, both forwarding applications learn from the source addresses of packet-ins
-//! behind which port an Ethernet address is. A packet to a known address is sent to its port, and a
-//! rule makes the switch forward the following packets itself. Any other packet is sent to all
-//! ports. The applications differ in which packets get a rule. The learning switch installs a rule
-//! for every frame. Reactive forwarding installs rules only for IPv4, as the application `fwd` of
-//! ONOS does, and leaves ARP to the controller.
+//! For each switch, both forwarding applications learn the port behind which each Ethernet address
+//! is, from the source addresses of packet-ins. A packet to a known address is sent to its port,
+//! and a rule makes the switch forward the following packets itself. Any other packet is sent to
+//! all ports. The applications differ in the packets for which they install rules. The learning
+//! switch installs a rule for every frame. Reactive forwarding installs rules only for IPv4, as the
+//! application `fwd` of ONOS does, and handles ARP in the controller.
 //!
-//! Over OpenFlow, both applications install the rule with every such packet-in, since the previous
-//! rule may have expired at the switch. Over P4Runtime, the controller knows which rules exist. The
-//! learning switch leaves existing rules unchanged, whereas reactive forwarding writes them again.
+//! Over OpenFlow, both applications install a rule with every packet-in to a known address, since
+//! the previous rule may have expired at the switch. Over P4Runtime, the controller knows which
+//! rules exist. The learning switch leaves existing rules unchanged, whereas reactive forwarding
+//! writes them again.
 //!
 //! Switches are independent of each other. There is no topology and no spanning tree, so broadcasts
 //! circulate in a loop of links between switches, as with any learning switch.
@@ -36,13 +37,14 @@ pub enum Application {
     /// (see [`paths`]).
     Paths,
     /// The controller returns every packet to its ingress port as fast as possible, and installs no
-    /// rules. It is used to calibrate benchmarks.
+    /// rules. It answers faster than any real controller, so it shows the highest rate that a
+    /// benchmark itself can reach.
     NullResponder,
 }
 
 impl Application {
-    /// Returns the initial state that the application keeps for one switch, or `None` if it keeps
-    /// no state for single switches.
+    /// Returns the initial state that the application keeps for one switch, or `None` for an
+    /// application that keeps no state for each switch.
     pub fn forwarding(self) -> Option<Forwarding> {
         match self {
             Self::LearningSwitch => Some(Forwarding::new(RulePolicy::EveryFrame)),
@@ -63,11 +65,11 @@ impl fmt::Display for Application {
     }
 }
 
-/// A port of a switch.
+/// The number of a switch port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Port(pub u32);
 
-/// The packets for which a rule is installed when their destination is known.
+/// The choice of packets with a known destination for which a rule is installed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RulePolicy {
     /// Every frame gets a rule.
@@ -84,11 +86,12 @@ pub enum Decision {
     Drop,
     /// The packet is sent out of all ports except its ingress port.
     Flood,
-    /// The packet is sent out of one port, after the rule, if there is one, is installed.
+    /// The packet is sent out of one port. If there is a rule, it is installed first.
     ///
-    /// The port may be the ingress port, if source and destination are both behind it. A switch
-    /// sends no packet back to its ingress port. It therefore drops the packet and, with the rule,
-    /// also the following ones, which have already reached their destination.
+    /// The port may be the packet's ingress port, if source and destination are both behind it. In
+    /// this case the packet has already reached its destination by other means. A switch sends no
+    /// packet back to its ingress port, so it drops this packet and, because of the rule, the
+    /// following ones.
     Forward {
         /// The port of the destination.
         port: Port,
@@ -98,17 +101,17 @@ pub enum Decision {
     },
 }
 
-/// A rule: packets from one source to one destination that enter a switch by one port leave it by
-/// another.
+/// A forwarding rule: packets from one source to one destination that enter a switch by one port
+/// leave it by another port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// The packets that the rule matches.
+    /// The packets to which the rule applies.
     pub flow: Flow,
     /// The port by which these packets leave.
     pub output: Port,
 }
 
-/// The fields of packets that a rule matches.
+/// The fields of packets that a rule matches: ingress port, source and destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Flow {
     /// The port by which the packets enter.
@@ -123,18 +126,19 @@ pub struct Flow {
 const IPV4: u16 = 0x0800;
 /// The EtherTypes of customer and service VLAN tags (IEEE 802.1Q).
 const VLAN_TAGS: [u16; 2] = [0x8100, 0x88a8];
-/// The EtherTypes of link discovery: LLDP (IEEE 802.1AB), and BDDP, the variant that controllers
-/// send to broadcast addresses.
+/// The EtherTypes of the protocols by which links are discovered: LLDP (IEEE 802.1AB), and BDDP,
+/// the variant that controllers send to broadcast addresses.
 const DISCOVERY: [u16; 2] = [0x88cc, 0x8942];
-/// The offset of the EtherType in an untagged frame.
+/// The offset of the EtherType in a frame without VLAN tags.
 const ETHER_TYPE: usize = 12;
-/// The maximum number of VLAN tags that are skipped to find the EtherType of the payload.
+/// The maximum number of VLAN tags that are skipped in search of the EtherType of the payload.
 const MAX_TAGS: usize = 2;
 /// The group addresses 01:80:c2:00:00:0x, to which bridges do not forward frames (IEEE 802.1Q,
 /// table 8-1).
 const RESERVED_GROUP: u64 = 0x0180_c200_0000;
 
-/// The addresses that were learned at one switch, with their ports.
+/// The state of a forwarding application for one switch: the addresses that were learned, with
+/// their ports.
 #[derive(Clone, Debug)]
 pub struct Forwarding {
     policy: RulePolicy,
@@ -142,13 +146,13 @@ pub struct Forwarding {
 }
 
 impl Forwarding {
-    /// Creates the state of a switch at which no address was learned yet.
+    /// Creates the state of a switch at which no address has been learned yet.
     pub fn new(policy: RulePolicy) -> Self {
         Self { policy, addresses: AddressTable::default() }
     }
 
-    /// Decides how to forward the packet that begins with `frame` and entered by the port
-    /// `ingress`.
+    /// Learns the source address of a packet that entered by the port `ingress`, and decides how to
+    /// forward the packet. `frame` may be only the beginning of the packet.
     pub fn packet_in(&mut self, ingress: Port, frame: &[u8]) -> Decision {
         let Some((addresses, _)) = frame.split_first_chunk::<ETHER_TYPE>() else {
             return Decision::Drop;
@@ -177,7 +181,8 @@ impl Forwarding {
     }
 }
 
-/// The EtherTypes of a frame: its first one, and the one after its VLAN tags.
+/// The EtherTypes of a frame: its first one (`outer`), and the one that follows its VLAN tags
+/// (`inner`).
 struct EtherTypes {
     outer: Option<u16>,
     inner: Option<u16>,

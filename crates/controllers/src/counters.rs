@@ -1,7 +1,8 @@
 //! The counters of a running controller.
 //!
-//! The threads of a controller add the sums over a whole chunk of messages. Counting therefore
-//! costs a few atomic additions per system call and nothing per message.
+//! A thread of a controller counts the messages of a whole chunk before it adds the sums to these
+//! counters. Counting therefore costs a few atomic additions per system call and nothing per
+//! message.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,18 +22,18 @@ pub struct Counters {
 /// The values of a controller's counters at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// The number of switches whose session is open.
+    /// The number of switches that are connected, with an open session.
     pub switches: u64,
     /// The number of sessions that were opened since the start.
     pub sessions: u64,
-    /// The number of packet-ins received in open sessions.
+    /// The number of packet-ins received in open sessions since the start.
     pub packet_ins: u64,
-    /// The number of packet-outs passed to connections.
+    /// The number of packet-outs that the controller has queued for sending.
     pub packet_outs: u64,
-    /// The number of rules that were requested: flow-mods sent, or updates that a P4Runtime switch
-    /// accepted.
+    /// The number of rules that were written. Over OpenFlow these are the flow-mods sent, and over
+    /// P4Runtime the updates that switches accepted.
     pub rules: u64,
-    /// The number of messages and updates that switches refused.
+    /// The number of messages and table updates that switches refused.
     pub refused: u64,
     /// The number of sessions, and of attempts to open one, that ended because of a fault. A switch
     /// that disconnects, or that a controller cannot reach, is not a fault.
@@ -82,7 +83,8 @@ impl Counters {
     }
 }
 
-/// The counts that one thread will add to the counters of a controller.
+/// The counts of one thread for a chunk of messages, which it adds to the counters of the
+/// controller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) packet_ins: u64,

@@ -1,4 +1,4 @@
-//! The heartbeat by which a standby controller detects that the active one is gone.
+//! The heartbeat by which a standby controller detects that the active controller is gone.
 //!
 //! The active controller accepts connections and sends a byte on each, once per interval. A standby
 //! controller connects, and takes over when the connection ends or is silent for three intervals.
@@ -18,9 +18,9 @@ pub const TIMEOUT: u32 = 3;
 /// closed the connection before its first byte.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Sends heartbeats to standby controllers for as long as the process lives. Returns the address on
-/// which they can connect, and the handle of the sending thread. With port 0 the system chooses a
-/// port.
+/// Listens for standby controllers, and sends them heartbeats for as long as the process lives.
+/// Returns the address on which the controllers can connect, and the handle of the sending thread.
+/// With port 0 the system chooses a port.
 ///
 /// # Errors
 ///
@@ -47,8 +47,8 @@ pub fn beat(address: SocketAddr, interval: Duration) -> io::Result<(SocketAddr, 
     Ok((address, thread))
 }
 
-/// Waits until the active controller is gone, from which at least one byte must have arrived
-/// before, or until `stop` is true.
+/// Waits until the active controller at `address` has sent at least one byte and is then gone, or
+/// until `stop` is true.
 pub fn watch(address: SocketAddr, interval: Duration, stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
         let Ok(mut socket) = TcpStream::connect_timeout(&address, Duration::from_secs(1)) else {

@@ -1,5 +1,5 @@
-//! A small HTTP server for controllers. It receives a request with its whole body, and computes the
-//! answer without waiting.
+//! A small HTTP server for the REST interfaces of controllers. It reads a request with its whole
+//! body before it calls the function that computes the response.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -18,11 +18,11 @@ use serde_json::Value;
 
 /// The maximum time that a client may take to send the headers of its request, and then its body.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// The pause before the server tries again to accept a connection, after the system has refused it
-/// for lack of file descriptors.
+/// The pause before the server tries again to accept a connection, when the system has no file
+/// descriptor left.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A request with its whole body.
+/// An HTTP request with its whole body.
 #[derive(Debug)]
 pub(crate) struct HttpRequest {
     pub(crate) method: Method,
@@ -32,12 +32,12 @@ pub(crate) struct HttpRequest {
     pub(crate) body: Bytes,
 }
 
-/// The response to a request.
+/// The response to an HTTP request.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Answer {
-    /// A JSON document.
+    /// A response whose body is a JSON document.
     Json(StatusCode, Value),
-    /// A line of text, or empty text.
+    /// A response whose body is a line of text, or empty.
     Text(StatusCode, String),
 }
 
@@ -105,8 +105,8 @@ impl Server {
     }
 }
 
-/// Reads the body of a request. If the body has more than `longest` bytes or takes longer than
-/// `patience`, returns the answer that refuses it.
+/// Reads the body of a request. Returns an error response if the body has more than `longest` bytes
+/// or takes longer than `patience`.
 async fn read<B>(
     request: Request<B>,
     longest: usize,
@@ -151,7 +151,7 @@ mod tests {
     use std::pin::Pin;
     use std::task::{Context, Poll};
 
-    /// A body of which no byte arrives.
+    /// A request body that never arrives, for tests of the timeout.
     struct Silent;
 
     impl Body for Silent {

@@ -1,17 +1,17 @@
-//! A log of the events at a controller's switches.
+//! A log of the switches that connect to a controller, disconnect and misbehave.
 
 use std::fmt;
 use std::sync::Arc;
 
 /// A log of a controller, with a line for every switch that connects, disconnects or misbehaves. By
-/// default, no lines are written. The controller calls the write function from its threads.
+/// default, nothing is logged. The controller's threads call the function that writes a line.
 #[derive(Clone, Default)]
 pub struct Journal(Option<Arc<Write>>);
 
 type Write = dyn Fn(&str) + Send + Sync;
 
 impl Journal {
-    /// Creates a journal that passes each line, without line end, to `write`.
+    /// Creates a journal that passes each line, without a line end, to `write`.
     pub fn new(write: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(write)))
     }

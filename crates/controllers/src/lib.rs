@@ -2,8 +2,8 @@
 //!
 //! There are four applications and two protocols. The module [`application`] decides about packets,
 //! independently of sockets and protocols. The modules [`openflow`] and [`p4runtime`] pass packets
-//! to it and carry out its decisions. Authors of controllers may begin with
-//! [`application::Forwarding::packet_in`] and continue with the adapter of their protocol.
+//! to it and carry out its decisions. Readers who want to write a controller may begin with
+//! [`application::Forwarding::packet_in`] and continue with the module of their protocol.
 //!
 //! The null responder makes no decisions. It answers as fast as possible, so that a benchmark can
 //! measure its own maximum rate.

@@ -1,9 +1,9 @@
-//! A model of a controller: the stages that a packet-in passes, each with the time that it takes.
+//! A model of a controller: the stages that a packet-in passes, and the time that each stage takes.
 //!
-//! [`Model`] is a file with the stages of a controller over both protocols, and [`ServiceQueue`]
+//! A [`Model`] is read from a file that describes the stages for both protocols. A [`ServiceQueue`]
 //! computes when each packet-in is answered. The queue uses neither a clock nor sockets, because
-//! callers pass the time. A controller can therefore wait for the times that the queue returns, and
-//! [`forecast`] can predict the results of a measurement without waiting.
+//! callers pass the time. A running controller can therefore delay its answers until the times that
+//! the queue returns, and [`forecast`] can predict the results of a measurement without waiting.
 //!
 //! ```
 //! use controllers::model::{Model, PAPER, Variant};
@@ -29,21 +29,21 @@ use crate::p4runtime::AnswerAfter;
 pub use queue::ServiceQueue;
 pub(crate) use queue::{Overload, Row, StageTimes};
 
-/// The text of the model file for the controller that the P4RCProbe paper measured.
+/// The text of the model file for the controller that was measured in the P4RCProbe paper.
 pub const PAPER: &str = include_str!("../../../examples/paths/paper.toml");
 
-/// The version of a modelled controller: before or after the change of the P4RCProbe paper, section
-/// V.
+/// The version of a modelled controller: before or after the change that the P4RCProbe paper
+/// proposes in section V.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Variant {
-    /// The controller reads the description of the pipeline again for every packet-in.
+    /// The controller reads the description of the pipeline (P4Info) again for every packet-in.
     #[default]
     Original,
     /// The controller reads the description of the pipeline only once.
     Enhanced,
 }
 
-/// A model of a controller over both protocols.
+/// A model of a controller, with its stages over each protocol.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Model {
@@ -55,31 +55,31 @@ pub struct Model {
     pub p4runtime: Stages,
 }
 
-/// The stages of a modelled controller over one protocol.
+/// The stages of a modelled controller over one protocol, and its losses.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Stages {
-    /// The time between the last stage and the answer, in microseconds.
+    /// The time from the end of the last stage until the answer is sent, in microseconds.
     pub delay_us: f64,
-    /// The largest number of unanswered packet-ins, beyond which packet-ins are lost, or `None` for
-    /// no limit.
+    /// The largest number of packet-ins that may be unanswered at a time, or `None` for no limit. A
+    /// packet-in that arrives beyond this limit is lost.
     pub most_waiting: Option<usize>,
-    /// The loss of packet-ins at high rates, or `None` if there is no loss.
+    /// The loss of packet-ins at high rates, or `None` if no packet-in is lost.
     pub loss: Option<Loss>,
     /// The stages in the order in which a packet-in passes them.
     #[serde(rename = "stage")]
     pub stages: Vec<Stage>,
 }
 
-/// The loss of some of the packet-ins that exceed a rate.
+/// The loss of packet-ins above a certain rate.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Loss {
     /// The number of packet-ins per second up to which no packet-in is lost.
     pub above_per_second: f64,
-    /// The share, from 0 to 1, of the packet-ins in excess of the rate that are lost.
+    /// The share of the packet-ins above that rate that are lost, from 0 to 1.
     pub share: f64,
-    /// The number of packet-ins in excess of the rate that are accepted before any packet-in is
+    /// The number of packet-ins above that rate that may arrive in a burst before any packet-in is
     /// lost.
     pub burst: f64,
 }
@@ -88,18 +88,19 @@ pub struct Loss {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Stage {
-    /// The block of the controller to which the stage belongs. If a controller answers after an
-    /// earlier block, packet-ins do not pass this stage.
+    /// The block of the controller to which the stage belongs: gRPC, decoding or application. If a
+    /// controller answers after an earlier block, packet-ins do not pass this stage.
     #[serde(with = "block")]
     pub answers_after: AnswerAfter,
-    /// The time that the stage takes for a packet-in if one switch is connected.
+    /// The time that the stage takes for one packet-in while a single switch is connected.
     pub cost_us: Cost,
-    /// The factors for larger numbers of switches, in increasing order of [`Factor::from`].
+    /// The factors that apply to `cost_us` while more switches are connected, in increasing order
+    /// of [`Factor::from`].
     #[serde(default)]
     pub switches: Vec<Factor>,
 }
 
-/// The time that a stage takes for a packet-in, in microseconds, in each variant of the controller.
+/// The time that a stage takes for one packet-in, in each variant of the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cost {
@@ -109,7 +110,7 @@ pub struct Cost {
     pub enhanced: f64,
 }
 
-/// The factor by which a stage takes longer with several switches than with one.
+/// The factor by which a stage takes longer while several switches are connected.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Factor {
@@ -117,21 +118,21 @@ pub struct Factor {
     pub from: usize,
     /// The factor, which multiplies [`Stage::cost_us`].
     pub factor: f64,
-    /// The additional factor in overload, or `None` if there is none.
+    /// The additional factor while the controller is overloaded, or `None` if there is none.
     pub overload: Option<OverloadFactor>,
 }
 
-/// The factor by which a stage takes longer in overload.
+/// The factor by which a stage takes longer while the controller is overloaded.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OverloadFactor {
-    /// The number of unanswered packet-ins above which the factor applies.
+    /// The number of unanswered packet-ins above which the controller counts as overloaded.
     pub above: usize,
-    /// The factor, which multiplies the time that the stage takes without overload.
+    /// The factor, which multiplies the time that the stage takes otherwise.
     pub factor: f64,
 }
 
-/// The conversion between a block and its name in a model file.
+/// Reads a block of the controller from its name in a model file.
 mod block {
     use serde::{Deserialize, Deserializer, de::Error};
 
@@ -149,22 +150,23 @@ pub enum ModelError {
     /// The file is not TOML, or a key is missing or unknown.
     #[error("{0}")]
     Toml(#[from] toml::de::Error),
-    /// A protocol has no stage.
+    /// The model has no stage for the named protocol.
     #[error("`{0}` has no stage; name at least one with [[{0}.stage]]")]
     NoStage(&'static str),
-    /// A number is negative, infinite or out of its valid range.
+    /// A number in the model is negative, infinite or out of its valid range.
     #[error("`{protocol}`: {name} is {value}, but must be {wanted}")]
     Number {
         /// The protocol whose stages contain the number.
         protocol: &'static str,
-        /// The key of the number.
+        /// The key in the file to which the number belongs.
         name: &'static str,
-        /// The value of the number.
+        /// The number in the file.
         value: f64,
-        /// The range of the number, in words.
+        /// The valid range of the number, in words.
         wanted: &'static str,
     },
-    /// The rows of `switches` are not in increasing order of the number of switches.
+    /// The rows of `switches` in the stages of the named protocol are not in increasing order of
+    /// the number of switches.
     #[error("`{0}`: the rows of `switches` are not in increasing order of `from`")]
     Order(&'static str),
 }
@@ -174,7 +176,7 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// Returns a [`ModelError`] if the text is no model whose times can be computed.
+    /// Returns a [`ModelError`] if the text is not a valid model.
     pub fn from_toml(text: &str) -> Result<Self, ModelError> {
         let model: Self = toml::from_str(text)?;
         model.openflow.check("openflow")?;
@@ -182,13 +184,14 @@ impl Model {
         Ok(model)
     }
 
-    /// Returns the queue of the controller over OpenFlow.
+    /// Returns the queue in which the controller serves packet-ins over OpenFlow.
     #[must_use]
     pub fn openflow(&self, variant: Variant) -> ServiceQueue {
         self.openflow.queue(variant, AnswerAfter::Application)
     }
 
-    /// Returns the queue of the controller over P4Runtime, up to the block after which it answers.
+    /// Returns the queue in which the controller serves packet-ins over P4Runtime. It contains the
+    /// stages up to the block `answer_after`, after which the controller answers.
     #[must_use]
     pub fn p4runtime(&self, variant: Variant, answer_after: AnswerAfter) -> ServiceQueue {
         self.p4runtime.queue(variant, answer_after)

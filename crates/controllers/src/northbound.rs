@@ -1,6 +1,6 @@
-//! The northbound interface of path provisioning: the parts of Ryu's REST interfaces
-//! (`rest_topology` and `ofctl_rest`) with which benchmarks query the topology and install rules.
-//! It is available for controllers over both protocols.
+//! The northbound (REST) interface of path provisioning. It offers the parts of Ryu's interfaces
+//! `rest_topology` and `ofctl_rest` with which benchmarks query the topology and install rules. It
+//! is available for controllers over both protocols.
 //!
 //! * `GET /v1.0/topology/switches` and `GET /v1.0/topology/links`, where each direction is a link;
 //! * `GET /stats/flow/ID`: the rules of a switch;
@@ -19,14 +19,15 @@ use crate::application::paths::{self, SwitchId};
 use crate::application::{Flow, Port, Rule};
 use crate::http::{Answer, HttpRequest, Server};
 
-/// The size in bytes of the largest accepted request body. A rule takes a few hundred bytes.
+/// The size in bytes of the largest accepted request body. The description of a rule takes a few
+/// hundred bytes.
 const LONGEST: usize = 64 * 1024;
 /// The interval at which the HTTP server checks whether it must stop.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// The network that the northbound interface queries and changes.
+/// A controller whose network the northbound interface queries and changes.
 pub(crate) trait Paths: Send + Sync {
-    /// Calls `look` with the current network.
+    /// Calls `look` with the current state of the network.
     fn look(&self, look: &mut dyn FnMut(&paths::Network));
 
     /// Installs a rule on a switch. Returns whether the switch is connected.
@@ -66,7 +67,7 @@ impl Northbound {
     }
 }
 
-/// The HTTP status and the reason of a refused request.
+/// The HTTP status and the text with which a request is refused.
 type Refusal = (StatusCode, String);
 
 fn respond(answer: Result<Value, Refusal>) -> Answer {
@@ -111,7 +112,7 @@ fn no_switch(id: u64) -> Refusal {
     (StatusCode::NOT_FOUND, format!("switch {id} is not connected"))
 }
 
-/// Calls `see` with the network and returns its result.
+/// Calls `see` with the current state of the network, and returns the result.
 fn looked_up<R: Default>(paths: &dyn Paths, see: impl Fn(&paths::Network) -> R) -> R {
     let mut seen = R::default();
     paths.look(&mut |network| seen = see(network));
@@ -130,7 +131,7 @@ fn links(network: &paths::Network) -> Value {
     network.link_ends().map(|(from, to)| json!({ "src": end(from), "dst": end(to) })).collect()
 }
 
-/// Returns the rules of a switch as JSON, or `None` if the switch is not connected.
+/// Returns the rules of a switch as JSON in Ryu's format, or `None` if the switch is not connected.
 fn rules(network: &paths::Network, switch: SwitchId) -> Option<Value> {
     let rule = |rule: Rule| {
         json!({
@@ -146,7 +147,8 @@ fn rules(network: &paths::Network, switch: SwitchId) -> Option<Value> {
     Some(json!({ switch.0.to_string(): rules }))
 }
 
-/// Parses the rule that a request describes.
+/// Parses the body of a request to install a rule. Returns the switch and the rule, or the reason
+/// why the body is invalid.
 fn rule_of(body: &[u8]) -> Result<(SwitchId, Rule), String> {
     let entry: Value =
         serde_json::from_slice(body).map_err(|error| format!("not JSON: {error}"))?;

@@ -1,22 +1,22 @@
-//! A substitute for ONOS 2.5 in tests and measurements: a P4Runtime controller that learns of its
-//! switches through ONOS's REST interface, from the requests that the probe makes with its setting
-//! `controller.onos-rest`.
+//! A stand-in for ONOS 2.5 in tests and measurements. It is a P4Runtime controller that learns
+//! which switches exist from requests at its REST interface, as ONOS does. The probe makes these
+//! requests with its setting `controller.onos-rest`.
 //!
-//! It reproduces those parts of the observed behaviour of ONOS 2.5.6 that affect measurements:
+//! It reproduces the observed behaviour of ONOS 2.5.6 as far as it affects measurements (netcfg is
+//! ONOS's network configuration, and a pipeconf is its configuration for one pipeline):
+//! * It accepts any netcfg. It creates a device if it has the driver and the pipeconf that the
+//!   netcfg names, and otherwise ignores the netcfg silently.
+//! * It connects to a new device immediately, and to a known one only after a while.
+//! * It keeps devices and netcfg until they are deleted. It remembers the first pipeconf of a
+//!   device forever: a device that returns, even after it was deleted, gets that pipeconf again.
+//! * If a netcfg is deleted before its device, the stand-in is damaged, as ONOS is: it answers 404
+//!   to `/devices` afterwards, and connects to no new device.
+//! * A packet-in takes as long as ONOS 2.5.0 took in the P4RCProbe paper ([`ServiceTime::ONOS`]).
+//!   Packet-ins are served in the order of arrival, and none is dropped.
 //!
-//! * It accepts any netcfg. It creates a device if it has the driver and the pipeconf, and ignores
-//!   any other netcfg silently.
-//! * It dials a new device immediately, and a known one only after a while.
-//! * It keeps devices and netcfg until they are deleted, and the pipeconf of a device forever: a
-//!   device that returns, deleted or not, gets the pipeconf of its first time.
-//! * Netcfg that is deleted before its device damages the stand-in: it answers 404 to `/devices`
-//!   afterwards, and dials no new device.
-//! * A packet-in takes the time that it took ONOS 2.5.0 in the P4RCProbe paper
-//!   ([`ServiceTime::ONOS`]). Packet-ins are served in the order of arrival, and none is dropped.
-//!
-//! A switch is served as in [`crate::p4runtime`] with reactive forwarding. Every pipeconf is the
-//! pipeline of [`crate::pipeline`] under another name. The stand-in reports no hosts and no links,
-//! and has no OpenFlow.
+//! The stand-in controls a switch as [`crate::p4runtime`] does with reactive forwarding. Every
+//! pipeconf is the pipeline of [`crate::pipeline`] under another name. The stand-in reports no
+//! hosts and no links, and does not support OpenFlow.
 
 mod rest;
 mod store;
@@ -41,8 +41,8 @@ use store::Store;
 const LONGEST: usize = 64 << 20;
 /// The interval at which the stand-in checks whether it must stop.
 const LOOK: Duration = Duration::from_millis(50);
-/// The pause before a known device is dialled again: the shortest one that was observed with ONOS.
-/// The longest was 50 s.
+/// The pause before the stand-in connects again to a known device. It is the shortest pause that
+/// was observed with ONOS; the longest was 50 s.
 const REDIAL: Duration = Duration::from_secs(12);
 
 /// A stand-in for the controller ONOS, for tests and measurements.
@@ -55,7 +55,7 @@ pub struct Onos {
 
 impl Onos {
     /// Returns the options with which a controller behaves like ONOS: reactive forwarding, the
-    /// service time of the P4RCProbe paper, and a pause before a known switch is dialled again.
+    /// service time of the P4RCProbe paper, and a pause before it connects again to a known switch.
     pub fn options() -> Options {
         Options {
             application: Application::ReactiveForwarding,
@@ -114,6 +114,6 @@ impl Onos {
     }
 }
 
-/// The result of beginning to serve a device. An error means that the device's pipeline could not
-/// be created because of a defect of the build. The device is then not served.
+/// The result of starting to serve a device. It is an error if the device's pipeline could not be
+/// created because of a defect of the build. The device is then not served.
 type Served = Result<(), PipelineError>;

@@ -10,9 +10,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The module `session` contains the conversation with a switch, which receives bytes and the time
-//! and returns bytes. One thread accepts connections and distributes them in turn to the other
-//! threads. Each of these serves its connections in one loop over epoll.
+//! The module `session` contains the protocol state of one switch: it receives bytes and the time,
+//! and returns the bytes to send. One thread accepts connections and distributes them in turn to
+//! the other threads. Each of these serves its connections in one loop over epoll.
 
 mod connection;
 mod listener;
@@ -45,7 +45,7 @@ use worker::{Delivery, Slot, Worker};
 
 /// The interval at which threads of a controller check whether they must stop.
 const LOOK: Duration = Duration::from_millis(100);
-/// The pause after a connection could not be accepted, mostly because file descriptors ran out.
+/// The pause after a connection could not be accepted, usually because no file descriptor was free.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// The options of a controller.
@@ -57,27 +57,29 @@ pub struct Options {
     pub versions: Vec<Version>,
     /// The number of threads that serve switches, which is at least one.
     pub threads: usize,
-    /// The time without a packet, in whole seconds, after which switches remove a rule, or 0 for
-    /// never.
+    /// The time in whole seconds after which switches remove a rule that no packet matches, or 0
+    /// for never.
     pub idle_timeout: u16,
     /// The number of bytes of a buffered packet that switches send in a packet-in, or 0xffff for
     /// the whole packet.
     pub miss_send_len: u16,
-    /// Whether the null responder answers every packet-in with the same bytes: a packet-out with
-    /// one output action, without packet and buffer. This is used to calibrate floods.
+    /// Whether the null responder answers every packet-in with the same prepared bytes: a
+    /// packet-out with one output action, without a packet and a buffer. It is then fast enough to
+    /// measure the highest rate at which a benchmark can send.
     pub prepared: bool,
-    /// The time of silence after which the controller sends an echo request to a switch. After
-    /// another period of this length without a message, it closes the connection.
+    /// The time without a message after which the controller sends an echo request to a switch. If
+    /// the switch sends nothing for another period of this length, the controller closes the
+    /// connection.
     pub keepalive: Duration,
-    /// The queue in which packet-ins wait to be answered, or `None` for a controller that answers
-    /// as fast as it can. Only the forwarding applications use it.
+    /// The queue of a modelled controller in which packet-ins wait to be answered, or `None` for a
+    /// controller that answers as fast as it can. Only the forwarding applications use the queue.
     pub queue: Option<ServiceQueue>,
     /// The certificates for TLS and mutual TLS, or `None` for plain TCP.
     pub tls: Option<ServerTls>,
-    /// The role that this controller has if the switches have several controllers. Only path
+    /// The role of this controller if the switches are connected to several controllers. Only path
     /// provisioning uses it.
     pub part: Part,
-    /// The journal of switches that connect, disconnect and misbehave.
+    /// The log of switches that connect, disconnect and misbehave.
     pub journal: Journal,
 }
 
@@ -131,10 +133,10 @@ pub struct Controller {
 #[derive(Debug)]
 struct Shared {
     policy: Policy,
-    /// The network, if the application is path provisioning. The controller then has only one
-    /// thread.
+    /// The network, if the application is path provisioning. In this case, one thread serves all
+    /// switches.
     network: Option<Arc<Mutex<Network>>>,
-    /// Whether a standby controller must take over now.
+    /// Whether a standby controller must take over from the active controller.
     takeover: Arc<AtomicBool>,
     threads: usize,
     tls: Option<Arc<rustls::ServerConfig>>,
@@ -143,7 +145,8 @@ struct Shared {
     started: Instant,
 }
 
-/// The network, and the worker thread that carries out the decisions about it.
+/// Gives the northbound (REST) interface access to the network, and to the worker thread that sends
+/// the resulting commands to switches.
 struct NorthboundPaths {
     network: Arc<Mutex<Network>>,
     worker: Slot,
@@ -225,8 +228,8 @@ impl Controller {
         self.shared.network.clone()
     }
 
-    /// Returns the flag that makes a standby controller take over. When it is set, the controller
-    /// takes over within some milliseconds.
+    /// Returns the flag that makes a standby controller take over. After the flag is set, the
+    /// controller takes over within some milliseconds.
     pub fn takeover(&self) -> Arc<AtomicBool> {
         self.shared.takeover.clone()
     }

@@ -1,4 +1,4 @@
-//! Controllers over P4Runtime, which dial their switches.
+//! Controllers over P4Runtime, which connect to their switches.
 //!
 //! ```no_run
 //! use controllers::p4runtime::{Controller, Options, Target};
@@ -9,12 +9,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A task per switch dials until the switch is reached, becomes primary, makes sure that the switch
-//! runs the controller's pipeline, installs the application's initial entries, and then answers
-//! packet-ins. When the session ends, the task starts over. The module `switch` contains this life
-//! cycle. The other modules contain the connections (`connections`), the applications (`serving`),
-//! the network of path provisioning (`network`), the state of the written rules (`rules`), and the
-//! P4Runtime form of rules (`entities`).
+//! There is a task for each switch. It tries to connect until the switch is reached, becomes
+//! primary, makes sure that the switch runs the controller's pipeline, installs the application's
+//! initial entries, and then answers packet-ins. When the session ends, the task starts over. The
+//! module `switch` contains this life cycle. The other modules contain the connections
+//! (`connections`), the applications (`serving`), the network of path provisioning (`network`), the
+//! state of the written rules (`rules`), and the P4Runtime form of rules (`entities`).
 
 mod connections;
 mod depth;
@@ -66,50 +66,51 @@ pub struct Options {
     /// The application, which determines how the controller handles packet-ins.
     pub application: Application,
     /// The block of the controller after which packet-ins are answered: gRPC, decoding or the
-    /// application.
+    /// application. A benchmark uses the earlier blocks to find the slowest one.
     pub answer_after: AnswerAfter,
-    /// Whether the description of the pipeline, by which packets are decoded, is read only once or
-    /// again for every packet.
+    /// Whether the description of the pipeline (P4Info), by which packet-ins are decoded, is parsed
+    /// once or again for every packet-in.
     pub description: Description,
-    /// The queue in which packet-ins wait to be answered, or `None` for a controller that answers
-    /// as fast as it can. Path provisioning ignores it.
+    /// The queue of a modelled controller in which packet-ins wait to be answered, or `None` for a
+    /// controller that answers as fast as it can. Path provisioning ignores it.
     pub queue: Option<ServiceQueue>,
     /// The number of threads that serve switches, which is at least one and at most one per switch.
     pub threads: usize,
-    /// The time without a matching packet after which a rule is removed, or zero for never.
+    /// The time without a matching packet after which a rule is removed, or zero for rules that
+    /// stay.
     pub idle_timeout: Duration,
-    /// The election id of this controller. A switch makes the controller with the highest election
-    /// id its primary.
+    /// The election ID of this controller. A switch makes the controller with the highest election
+    /// ID its primary.
     pub election_id: ElectionId,
     /// Whether the controller is a standby. A standby remains a backup at each switch as long as
-    /// the switch has a primary controller. It then becomes primary, with an election id one above
+    /// the switch has a primary controller. It then becomes primary, with an election ID one above
     /// the highest that the switch has seen.
     pub stands_by: bool,
-    /// The highest port number to which flooded packets are sent.
+    /// The number of ports to which flooded packets are sent. They are numbered from 1.
     pub flood_ports: u16,
-    /// The pause before a thread looks for messages, so that several can be answered together, or
-    /// zero for no pause.
+    /// The time for which a thread waits before it looks for messages, so that it can answer
+    /// several at once, or zero not to wait.
     pub gather: Duration,
-    /// The compiler's output for `programs/l2.p4`, for switches that execute it and do not compile
-    /// programs themselves. If `None`, the source [`crate::pipeline::DEVICE_CONFIG`] is used.
+    /// The compiled form of the program `programs/l2.p4`, for switches that cannot compile P4
+    /// themselves. If `None`, switches receive the source, [`crate::pipeline::DEVICE_CONFIG`].
     pub device_config: Option<Bytes>,
-    /// The maximum number of switches that are dialled and set up at the same time.
+    /// The maximum number of switches to which the controller connects at the same time.
     pub parallel_dials: usize,
-    /// The longest pause between two attempts to reach a switch.
+    /// The longest pause between two attempts to connect to a switch.
     pub retry: Duration,
-    /// The pause before a switch is dialled again after its session has ended.
+    /// The pause before the controller connects again to a switch whose session has ended.
     pub redial: Duration,
     /// The maximum time that a switch may take to answer an arbitration request.
     pub patience: Duration,
     /// The TLS settings, timeouts and limits of the connections.
     pub client: ClientOptions,
-    /// The journal of switches that connect, disconnect and misbehave.
+    /// The log of switches that connect, disconnect and misbehave.
     pub journal: Journal,
 }
 
 impl Default for Options {
-    /// Returns options for a learning switch with election id 1 on one thread and 48 ports, idle
-    /// timeouts of 10 s, and 64 switches dialled at a time.
+    /// Returns options for a learning switch with election ID 1 on one thread and 48 ports, idle
+    /// timeouts of 10 s, and connections to at most 64 switches at a time.
     fn default() -> Self {
         Self {
             application: Application::default(),
@@ -154,7 +155,8 @@ struct Shared {
 }
 
 impl Shared {
-    /// Returns the description of the pipeline by which the next packet must be decoded.
+    /// Returns the pipeline by whose P4Info the next packet-in is decoded. The P4Info is parsed
+    /// again if the options ask for that.
     fn description(&self) -> Cow<'_, Pipeline> {
         match self.options.description {
             Description::ReadOnce => Cow::Borrowed(&self.pipeline),
@@ -176,7 +178,7 @@ impl Paths for Shared {
 }
 
 impl Controller {
-    /// Creates a controller of the switches in `targets`. It begins to dial them when
+    /// Creates a controller of the switches in `targets`. It begins to connect to them when
     /// [`Controller::run`] is called.
     ///
     /// # Errors
@@ -256,8 +258,8 @@ impl Controller {
         })
     }
 
-    /// Serves every `threads`-th switch of the list, beginning with the one at index `thread`,
-    /// until `ended` returns true.
+    /// Serves those switches of the list that belong to the thread with index `thread`, until
+    /// `ended` returns true. They are every `threads`-th switch.
     fn serve(&self, thread: usize, threads: usize, ended: impl Fn() -> bool) -> io::Result<()> {
         // Each thread has its own runtime, so that no task moves to another thread.
         let runtime = runtime::Builder::new_current_thread()

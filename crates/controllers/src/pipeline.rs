@@ -1,7 +1,7 @@
-//! The pipeline that the controllers push to P4Runtime switches: Ethernet forwarding by rules.
+//! The P4 pipeline that the controllers push to P4Runtime switches: Ethernet forwarding by rules.
 //!
-//! Its source is `programs/l2.p4`. The P4Info in the same folder is the output of a compiler for
-//! this program. The program itself sets its identifiers, and a test compares them with [`ids`].
+//! Its source is `programs/l2.p4`. The P4Info in the same folder is a compiler's output for this
+//! program. The program itself sets its identifiers, and a test compares them with [`ids`].
 
 use bytes::Bytes;
 use p4runtime::p4info::{Schema, SchemaError, text};
@@ -15,11 +15,11 @@ use crate::application::Port;
 /// The P4Info of the pipeline, in text format.
 pub const P4INFO: &str = include_str!("../../../programs/l2.p4info.txtpb");
 
-/// The device configuration: the source of the program, which Planimeter's own switches compile.
-/// Other switches that execute programs need the output of their own compiler.
+/// The device configuration that the controllers push: the source of the program, which
+/// Planimeter's own switches compile. Other switches need the output of their own compiler instead.
 pub const DEVICE_CONFIG: &[u8] = include_bytes!("../../../programs/l2.p4");
 
-/// The identifiers in the P4Info.
+/// The identifiers of the table, its match fields and its actions in the P4Info.
 pub mod ids {
     /// The identifier of the table with the rules.
     pub const TABLE: u32 = 0x0200_0001;
@@ -41,10 +41,10 @@ pub mod ids {
     pub const PACKET_OUT_INGRESS: u32 = 2;
 }
 
-/// The egress port number of a packet-out that is sent out of all ports of [`FLOOD_GROUP`] except
-/// its ingress port.
+/// The number of a pseudo port for packet-outs. A packet-out to this port is sent out of all ports
+/// of [`FLOOD_GROUP`] except its ingress port.
 pub const FLOOD_PORT: Port = Port(508);
-/// The identifier of the multicast group with all ports.
+/// The identifier of the multicast group that contains all ports.
 pub const FLOOD_GROUP: u32 = 1;
 
 /// The reason why the built-in pipeline cannot be used, which is a defect of the build.
@@ -57,12 +57,12 @@ pub enum PipelineError {
     /// The P4Info contradicts itself.
     #[error("the built-in P4Info cannot be used: {0}")]
     Schema(#[from] SchemaError),
-    /// The P4Info has no header for packets to or from the controller.
+    /// The P4Info does not define the metadata of packet-ins or packet-outs.
     #[error("the built-in P4Info has no header for {0}")]
     NoHeader(&'static str),
 }
 
-/// The pipeline in the form in which it is pushed, with the layouts of its packet-ins and
+/// The pipeline as it is pushed to switches, with the layouts of the metadata of its packet-ins and
 /// packet-outs.
 #[derive(Clone, Debug)]
 pub struct Pipeline {
@@ -74,7 +74,8 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// Creates the pipeline with [`DEVICE_CONFIG`], or with a compiler's output for this program.
+    /// Creates the pipeline. Its device configuration is `device_config`, a compiler's output for
+    /// the program, or [`DEVICE_CONFIG`] if that is `None`.
     ///
     /// # Errors
     ///
@@ -83,16 +84,17 @@ impl Pipeline {
         Self::of(text::parse(P4INFO)?, device_config, P4INFO.as_bytes())
     }
 
-    /// Creates the pipeline with [`DEVICE_CONFIG`] under another package name, so that switches and
-    /// measurements distinguish it from other pipelines.
+    /// Creates the pipeline with [`DEVICE_CONFIG`] under another package name, so that it can be
+    /// distinguished from other pipelines.
     pub(crate) fn named(name: &str) -> Result<Self, PipelineError> {
         let mut p4info = text::parse(P4INFO)?;
         p4info.pkg_info.get_or_insert_default().name = name.to_owned();
         Self::of(p4info, None, name.as_bytes())
     }
 
-    /// Creates the pipeline of a P4Info, with [`DEVICE_CONFIG`] or with the given device
-    /// configuration. The cookie is a hash of `identity` and the device configuration.
+    /// Creates a pipeline with the given P4Info. Its device configuration is `device_config`, or
+    /// [`DEVICE_CONFIG`] if that is `None`. The cookie is a hash of `identity` and the device
+    /// configuration.
     fn of(
         p4info: P4Info,
         device_config: Option<Bytes>,
@@ -109,8 +111,9 @@ impl Pipeline {
         Ok(Self { p4info, device_config, cookie, packet_in, packet_out })
     }
 
-    /// Returns the configuration to push to a switch. Its cookie identifies the P4Info and device
-    /// configuration, so that a switch that reports the cookie need not receive them again.
+    /// Returns the configuration to push to a switch. Its cookie identifies the P4Info and the
+    /// device configuration, so that the controller need not push them to a switch that reports
+    /// this cookie.
     pub fn config(&self) -> ForwardingPipelineConfig {
         ForwardingPipelineConfig {
             p4info: Some(self.p4info.clone()),
@@ -119,13 +122,13 @@ impl Pipeline {
         }
     }
 
-    /// Returns the ingress port of a packet-in.
+    /// Returns the ingress port in the metadata of a packet-in, or `None` if it is missing.
     pub(crate) fn ingress(&self, metadata: &[PacketMetadata]) -> Option<Port> {
         self.packet_in.read_ingress_port(metadata).map(Port)
     }
 
-    /// Returns the metadata of a packet-out to the port `egress`, with the ingress port if there is
-    /// one.
+    /// Returns the metadata of a packet-out to the port `egress`. They contain the ingress port if
+    /// there is one.
     pub(crate) fn egress(&self, egress: Port, ingress: Option<Port>) -> Vec<PacketMetadata> {
         let mut metadata = self.packet_out.metadata(egress.0);
         if let Some(Port(ingress)) = ingress {
@@ -138,8 +141,8 @@ impl Pipeline {
     }
 }
 
-/// Returns the 64-bit hash FNV-1a (Fowler, Noll and Vo) of `parts`, which is equal in every run and
-/// on every machine.
+/// Returns the 64-bit hash FNV-1a (Fowler, Noll and Vo) of `parts`. It is equal in every run and on
+/// every machine, unlike the standard library's hash.
 fn fnv1a(parts: &[&[u8]]) -> u64 {
     parts.iter().copied().flatten().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)

@@ -1,5 +1,5 @@
-//! The commands about counters, meters and registers, whether they are arrays or belong to the
-//! entries of a table.
+//! The commands about counters, meters and registers. Counters and meters are arrays, or direct:
+//! then each entry of a table has a cell of its own.
 
 use crate::entries::{key, meter as rates};
 use crate::error::CommandError;
@@ -18,15 +18,16 @@ use p4runtime::proto::v1::{
 /// The largest number of cells that one command reads or writes by index.
 const MOST_CELLS: u64 = 1 << 20;
 
-/// The counter or meter that a name denotes.
+/// The location of the cells of a counter or meter.
 pub(crate) enum Place<'s> {
-    /// An array with this id and number of cells.
+    /// An array of cells, given by its id and the number of its cells.
     Array { id: u32, size: Option<u64> },
-    /// The entries of a table.
+    /// A table, each of whose entries has one cell (a direct counter or meter).
     Table(&'s Table),
 }
 
-/// Returns the counter with a name: an array, a direct counter, or the table of a direct counter.
+/// Returns the counter with this name. For a direct counter, the name may be that of the counter or
+/// of its table.
 pub(crate) fn counter<'s>(schema: &'s Schema, name: &str) -> Result<Place<'s>, CommandError> {
     let found = match find("counter", name, schema.counters().iter()) {
         Ok(found) => return Ok(Place::Array { id: found.id.0, size: found.size }),
@@ -39,7 +40,8 @@ pub(crate) fn counter<'s>(schema: &'s Schema, name: &str) -> Result<Place<'s>, C
     table_or(found, table.or_else(|| find("table", name, has_one).ok()), direct)
 }
 
-/// Returns the meter with a name: an array, a direct meter, or the table of a direct meter.
+/// Returns the meter with this name. For a direct meter, the name may be that of the meter or of
+/// its table.
 pub(crate) fn meter<'s>(schema: &'s Schema, name: &str) -> Result<Place<'s>, CommandError> {
     let found = match find("meter", name, schema.meters().iter()) {
         Ok(found) => return Ok(Place::Array { id: found.id.0, size: found.size }),
@@ -52,8 +54,8 @@ pub(crate) fn meter<'s>(schema: &'s Schema, name: &str) -> Result<Place<'s>, Com
     table_or(found, table.or_else(|| find("table", name, has_one).ok()), direct)
 }
 
-/// Returns the table if there is one. Otherwise adds the names of `direct` to the known names of
-/// the error, and returns the error.
+/// Returns the table if there is one. Otherwise returns `error`, to whose list of known names those
+/// of `direct` are added.
 fn table_or<'s>(
     error: CommandError,
     table: Option<&'s Table>,
@@ -74,8 +76,8 @@ fn table_or<'s>(
     })
 }
 
-/// Takes the index of a cell, or a range of them. Returns `[None]`, which stands for all cells, if
-/// there is no index.
+/// Parses the index of a cell, or a range of indexes such as `2..5`, from the operands. Returns
+/// `[None]`, which stands for all cells, if no operand is left.
 pub(crate) fn cells(
     words: &mut Operands,
     size: Option<u64>,
@@ -99,8 +101,8 @@ pub(crate) fn cells(
     Ok(range.map(|at| Some(index(at))).collect())
 }
 
-/// Takes the key of an entry of a table. Returns an entry without key for all entries if there is
-/// none.
+/// Parses the key of a table entry from the operands. If there is none, returns an entry without a
+/// key, which stands for all entries of the table.
 fn place_in(table: &Table, words: &mut Operands) -> Result<TableEntry, CommandError> {
     let priority = words.number_option::<i32>("priority")?.unwrap_or(0);
     let plain = TableEntry { table_id: table.id.0, priority, ..TableEntry::default() };
@@ -111,8 +113,8 @@ fn place_in(table: &Table, words: &mut Operands) -> Result<TableEntry, CommandEr
     Ok(TableEntry { r#match: matches, ..plain })
 }
 
-/// Writes the same data to a counter or meter of entries: of one entry, or of all for an entry
-/// without a key.
+/// Writes data to the direct counter or meter of one entry, or of all entries of a table if `entry`
+/// has no key.
 fn write_direct(
     session: &mut Session<'_>,
     entry: TableEntry,
@@ -127,7 +129,7 @@ fn write_direct(
     if updates.is_empty() { Ok(()) } else { session.write_all(updates) }
 }
 
-/// `counter read`: shows cells of a counter.
+/// Runs the command `counter read`, which shows cells of a counter.
 pub(crate) fn read_counter(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -150,7 +152,7 @@ pub(crate) fn read_counter(
     session.list(requests, sink)
 }
 
-/// Writes the value of cells of a counter.
+/// Writes the same data to the cells of a counter that the operands name.
 pub(crate) fn put_counter(
     session: &mut Session<'_>,
     words: &mut Operands,
@@ -176,7 +178,7 @@ pub(crate) fn put_counter(
     }
 }
 
-/// `counter write`: sets cells of a counter.
+/// Runs the command `counter write`, which sets cells of a counter.
 pub(crate) fn write_counter(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -194,7 +196,7 @@ pub(crate) fn write_counter(
     put_counter(session, &mut words, data)
 }
 
-/// `counter reset`: sets cells of a counter to zero.
+/// Runs the command `counter reset`, which sets cells of a counter to zero.
 pub(crate) fn reset_counter(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -203,7 +205,7 @@ pub(crate) fn reset_counter(
     put_counter(session, &mut words, CounterData::default())
 }
 
-/// `meter read`: shows the rates of cells of a meter.
+/// Runs the command `meter read`, which shows the rates of cells of a meter.
 pub(crate) fn read_meter(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -226,7 +228,8 @@ pub(crate) fn read_meter(
     session.list(requests, sink)
 }
 
-/// Writes the rates of cells of a meter. Without rates, the meter marks all packets green.
+/// Writes the rates of the meter cells that the operands name. Without rates, the meter marks all
+/// packets green.
 pub(crate) fn put_meter(
     session: &mut Session<'_>,
     words: &mut Operands,
@@ -257,7 +260,7 @@ pub(crate) fn put_meter(
     }
 }
 
-/// `meter write`: sets the rates of cells of a meter.
+/// Runs the command `meter write`, which sets the rates of cells of a meter.
 pub(crate) fn write_meter(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -272,7 +275,7 @@ pub(crate) fn write_meter(
     put_meter(session, &mut words, Some(config))
 }
 
-/// `meter reset`: removes the rates of cells of a meter.
+/// Runs the command `meter reset`, which removes the rates of cells of a meter.
 pub(crate) fn reset_meter(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -281,13 +284,13 @@ pub(crate) fn reset_meter(
     put_meter(session, &mut words, None)
 }
 
-/// Takes the name of a register.
+/// Parses the name of a register from the operands.
 fn register<'s>(schema: &'s Schema, words: &mut Operands) -> Result<&'s Register, CommandError> {
     let name = words.next("the name of a register")?;
     find("register", &name, schema.registers().iter())
 }
 
-/// `register read`: shows cells of a register.
+/// Runs the command `register read`, which shows cells of a register.
 pub(crate) fn read_register(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -315,7 +318,7 @@ fn put_register(
     session.write_all(cells.into_iter().map(cell).collect())
 }
 
-/// `register write`: sets cells of a register.
+/// Runs the command `register write`, which sets cells of a register.
 pub(crate) fn write_register(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -332,7 +335,7 @@ pub(crate) fn write_register(
     put_register(session, register, cells, &data)
 }
 
-/// `register reset`: sets cells of a register to their initial value.
+/// Runs the command `register reset`, which sets cells of a register to their initial value.
 pub(crate) fn reset_register(
     session: &mut Session<'_>,
     mut words: Operands,

@@ -1,4 +1,4 @@
-//! All commands: their names, their operands, what they do, and the functions that run them. Help,
+//! All commands: their names, operands and descriptions, and the functions that run them. Help,
 //! completion and the documentation are made from this table.
 
 use crate::error::CommandError;
@@ -14,27 +14,27 @@ pub use bmv2::SIMPLE_SWITCH;
 /// A function that runs a command.
 pub(crate) type Run = fn(&mut Session<'_>, Operands, &mut Sink<'_>) -> Result<(), CommandError>;
 
-/// The way in which a command is carried out.
+/// The way in which a command is carried out, if it can be.
 #[derive(Clone, Copy)]
 pub(crate) enum Support {
-    /// A function runs it.
+    /// A function runs the command.
     Runs(Run),
     /// The command lists commands.
     Help,
     /// The command ends the session.
     Quit,
-    /// The command cannot be done over P4Runtime, for this reason.
+    /// The command has no counterpart in P4Runtime, for this reason.
     Impossible(&'static str),
 }
 
 /// A command.
 #[derive(Clone, Copy)]
 pub struct Command {
-    /// The name: a word, or two words such as `table add`.
+    /// The name of the command: a word, or two words such as `table add`.
     pub name: &'static str,
-    /// The operands, as help shows them.
+    /// The operands of the command, as the help shows them.
     pub operands: &'static str,
-    /// A few words about what the command does.
+    /// A description of the command in a few words.
     pub about: &'static str,
     pub(crate) support: Support,
 }
@@ -55,14 +55,14 @@ impl Command {
         Self { name, operands, about, support: Support::Runs(run) }
     }
 
-    /// Returns the form of the command.
+    /// Returns the synopsis of the command: its name and its operands.
     #[must_use]
     pub fn usage(&self) -> String {
         let Self { name, operands, .. } = self;
         if operands.is_empty() { (*name).to_owned() } else { format!("{name} {operands}") }
     }
 
-    /// Returns the reason why the command cannot be done over P4Runtime, or `None` if it can.
+    /// Returns the reason why the command has no counterpart in P4Runtime, or `None` if it has one.
     #[must_use]
     pub fn refusal(&self) -> Option<&'static str> {
         match self.support {
@@ -81,7 +81,7 @@ const COPIES: &str = "NUMBER PORT[:INSTANCE] ...";
 const CLONES: &str = "NUMBER PORT[:INSTANCE] ... [--class N] [--truncate BYTES]";
 const CELLS: &str = "NAME [INDEX | FIRST..LAST | FIELD=VALUE ... | default]";
 
-/// The commands of this language, in the order in which help shows them.
+/// The commands of Planimeter's own language, in the order in which the help shows them.
 pub const OWN: &[Command] = &[
     Command::new("tables", "[TABLE]", "show keys and actions of tables", tables::list),
     Command::new("actions", "[TABLE]", "show parameters of actions", tables::actions),
@@ -280,7 +280,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Command> + Clone {
     OWN.iter().chain(SIMPLE_SWITCH)
 }
 
-/// Returns the command that the first words name, and the number of those words.
+/// Returns the command with which a line begins, and the number of words that its name has.
 #[must_use]
 pub(crate) fn find(words: &[String]) -> Option<(&'static Command, usize)> {
     let first = words.first()?;

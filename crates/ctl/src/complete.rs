@@ -1,4 +1,5 @@
-//! The completion of commands: their names, and names of the pipeline.
+//! The completion of a line that a user is typing, with the names of commands and of objects of the
+//! pipeline.
 
 use crate::catalogue::{self, Command};
 use crate::names::{Named, find};
@@ -11,12 +12,12 @@ use p4runtime::p4info::Schema;
 pub struct Completion {
     /// The position in the line, in bytes, of the word that is completed.
     pub start: usize,
-    /// The words that may stand there, in alphabetical order.
+    /// The words that can replace the unfinished word, in alphabetical order.
     pub words: Vec<String>,
 }
 
-/// Returns how the last word of a line can be completed. Names are those of the pipeline, if there
-/// is one.
+/// Returns the words by which the last word of a line can be completed. They include the names of
+/// objects of the pipeline, if there is one.
 #[must_use]
 pub fn complete(schema: Option<&Schema>, line: &str) -> Completion {
     let (mut found, quote) = placed(line);
@@ -59,7 +60,7 @@ fn first_word(name: &str) -> Option<String> {
     name.split(' ').next().map(|word| format!("{word} "))
 }
 
-/// Returns the words that follow `before` in names.
+/// Returns the words that follow the words `before` in any of the names.
 fn next_words<'n>(before: &str, names: impl Iterator<Item = &'n str>) -> Vec<String> {
     if before.is_empty() {
         return names.filter_map(first_word).collect();
@@ -71,14 +72,14 @@ fn next_words<'n>(before: &str, names: impl Iterator<Item = &'n str>) -> Vec<Str
     names.filter_map(rest).collect()
 }
 
-/// Returns the options that the form of a command has.
+/// Returns the options that the synopsis of a command lists.
 fn options(command: &Command) -> Vec<String> {
     let words = command.operands.split_whitespace();
     let words = words.map(|word| word.trim_matches(['[', ']']));
     words.filter(|word| word.starts_with("--")).map(|word| format!("{word} ")).collect()
 }
 
-/// Returns words without options and their values.
+/// Returns the words that are neither options nor values of options.
 fn without_options(words: &[String]) -> Vec<&str> {
     let mut found = Vec::new();
     let mut words = words.iter();
@@ -94,7 +95,8 @@ fn without_options(words: &[String]) -> Vec<&str> {
     found
 }
 
-/// Returns the words that may follow the operands of a command.
+/// Returns the words that can complete an operand of a command. `given` are the complete words
+/// before it, and `begun` is the beginning of the word.
 fn operands(schema: &Schema, command: &Command, given: &[&str], begun: &str) -> Vec<String> {
     let first = command.operands.split_whitespace().next().unwrap_or_default();
     let kind = first.trim_matches(['[', ']']);
@@ -131,7 +133,8 @@ fn operands(schema: &Schema, command: &Command, given: &[&str], begun: &str) -> 
     }
 }
 
-/// Returns the names of the objects that a command about arrays, digests or value sets is about.
+/// Returns the names that can follow a command about arrays, digests or value sets, namely the
+/// names of all such objects in the pipeline.
 fn named(schema: &Schema, command: &str) -> Vec<String> {
     let kind = command.split([' ', '_']).next().unwrap_or_default();
     match kind {
@@ -154,7 +157,7 @@ fn shorts<'o, T: Named + 'o>(all: impl Iterator<Item = &'o T>) -> Vec<String> {
     all.map(|one| format!("{} ", one.short())).collect()
 }
 
-/// Returns the words that may follow the name of a table.
+/// Returns the words that can complete an operand after the name of a table.
 fn of_table(
     schema: &Schema,
     command: &Command,
@@ -186,7 +189,7 @@ fn of_table(
     }
 }
 
-/// Returns the words that may follow the name of an action profile.
+/// Returns the words that can complete an operand after the name of an action profile.
 fn of_profile(
     schema: &Schema,
     command: &Command,
@@ -215,7 +218,7 @@ fn actions(schema: &Schema, actions: &[ActionRef]) -> Vec<String> {
     shorts(actions.iter().filter_map(|action| schema.actions().get(action.id)))
 }
 
-/// Returns `NAME=` for each name that has no value yet.
+/// Returns `NAME=` for each parameter that has no value yet.
 fn parameters<'n>(names: impl Iterator<Item = &'n str>, given: &[&str]) -> Vec<String> {
     let is_given = |name: &str| {
         given.iter().any(|word| word.split_once('=').is_some_and(|(given, _)| given == name))
@@ -223,8 +226,8 @@ fn parameters<'n>(names: impl Iterator<Item = &'n str>, given: &[&str]) -> Vec<S
     names.filter(|name| !is_given(name)).map(|name| format!("{name}=")).collect()
 }
 
-/// Returns `FIELD=` for each field that has no value yet. Uses the short name of a field if no
-/// other field ends with it and the word to complete is its beginning, and the full name otherwise.
+/// Returns `FIELD=` for each field of a key that has no value yet. The short name of a field is
+/// used if it is unique and begins with the word to complete, and the full name otherwise.
 fn fields(fields: &[MatchField], given: &[&str], begun: &str) -> Vec<String> {
     let is_given = |field: &&MatchField| {
         given.iter().any(|word| {

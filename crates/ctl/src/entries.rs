@@ -1,4 +1,4 @@
-//! Entries of tables as people write them: `TABLE FIELD=VALUE ... ACTION PARAMETER=VALUE ...`.
+//! The text form of table entries: `TABLE FIELD=VALUE ... ACTION PARAMETER=VALUE ...`.
 
 use crate::error::CommandError;
 use crate::names::{Named as _, find};
@@ -13,10 +13,10 @@ use p4runtime::proto::v1::table_action::Type as ActionType;
 use p4runtime::proto::v1::{self, FieldMatch, TableEntry, action::Param};
 use std::sync::Arc;
 
-/// The word between key and action in simple_switch_CLI, which may be written here too.
+/// The separator between key and action in simple_switch_CLI, which is also accepted in this form.
 pub(crate) const ARROW: &str = "=>";
 
-/// Takes the name of a table.
+/// Parses the name of a table from the operands.
 pub(crate) fn table<'s>(
     schema: &'s Schema,
     words: &mut Operands,
@@ -25,7 +25,8 @@ pub(crate) fn table<'s>(
     find("table", &name, schema.tables().iter())
 }
 
-/// Takes the fields of a key, by name (`FIELD=VALUE`) or all in order (`VALUE ...`).
+/// Parses the fields of a key from the operands: by name (`FIELD=VALUE`), or all in order (`VALUE
+/// ...`).
 pub(crate) fn key(table: &Table, words: &mut Operands) -> Result<Vec<FieldMatch>, CommandError> {
     let mut found = Vec::new();
     let is_named = words.peek().is_some_and(|word| word != ARROW && word.contains('='));
@@ -54,7 +55,8 @@ pub(crate) fn key(table: &Table, words: &mut Operands) -> Result<Vec<FieldMatch>
     Ok(found.into_iter().filter_map(|(_, found)| found).collect())
 }
 
-/// Takes a call of one of the actions: its name, and its parameters by name or in order.
+/// Parses a call of one of these actions from the operands: its name, and its parameters by name or
+/// in order.
 pub(crate) fn call(
     schema: &Schema,
     actions: &[ActionRef],
@@ -67,7 +69,7 @@ pub(crate) fn call(
     Ok(v1::Action { action_id: action.id.0, params })
 }
 
-/// Returns the action with a name among those that a table or profile may use.
+/// Returns the action with this name, if it is one of those that a table or profile may use.
 pub(crate) fn action<'s>(
     schema: &'s Schema,
     actions: &[ActionRef],
@@ -78,7 +80,7 @@ pub(crate) fn action<'s>(
     find("action", name, known.into_iter())
 }
 
-/// Takes the parameters of an action, by name or in order.
+/// Parses the parameters of an action from the operands, by name or in order.
 pub(crate) fn params(action: &Action, words: &mut Operands) -> Result<Vec<Param>, CommandError> {
     let mut params: Vec<Param> = Vec::new();
     let is_param = |word: &str| {
@@ -116,7 +118,7 @@ pub(crate) fn params(action: &Action, words: &mut Operands) -> Result<Vec<Param>
     Ok(params)
 }
 
-/// Takes an entry with its key, its action and its options.
+/// Parses an entry with its key, its action and its options from the operands.
 pub(crate) fn entry(
     session: &Session<'_>,
     words: &mut Operands,
@@ -137,7 +139,7 @@ pub(crate) fn entry(
     Ok(TableEntry { table_id: table.id.0, r#match: key, action, ..options.entry() })
 }
 
-/// Takes the key of an entry, which may be the default entry (`default`).
+/// Parses the key of an entry from the operands. The word `default` stands for the default entry.
 pub(crate) fn entry_key(schema: &Schema, words: &mut Operands) -> Result<TableEntry, CommandError> {
     let priority = words.number_option::<i32>("priority")?.unwrap_or(0);
     let table = table(schema, words)?;
@@ -154,7 +156,7 @@ pub(crate) fn entry_key(schema: &Schema, words: &mut Operands) -> Result<TableEn
     Ok(TableEntry { table_id: table.id.0, r#match: key, priority, ..TableEntry::default() })
 }
 
-/// The options of an entry.
+/// The options with which an entry is written, such as its priority.
 struct Options {
     priority: Option<i32>,
     idle_timeout_ns: i64,
@@ -220,7 +222,8 @@ impl Options {
     }
 }
 
-/// Takes the members of a one-shot group: `ACTION ... [--weight N] [--watch PORT] , ACTION ...`.
+/// Parses the members of a one-shot action selector group from the operands: `ACTION ... [--weight
+/// N] [--watch PORT] , ACTION ...`.
 fn one_shot(
     schema: &Schema,
     table: &Table,
@@ -238,7 +241,8 @@ fn one_shot(
     Ok(v1::ActionProfileActionSet { action_profile_actions: members, ..Default::default() })
 }
 
-/// Returns a port as bytes: a number, or a name of a translated port type.
+/// Returns the bytes of a port in P4Runtime. The text is a number, or a name if the type of ports
+/// is translated to strings.
 pub(crate) fn port_bytes(text: &str) -> Bytes {
     match small::<u64>(text) {
         Some(number) => entities::value::encode(number.into()),
@@ -246,7 +250,7 @@ pub(crate) fn port_bytes(text: &str) -> Bytes {
     }
 }
 
-/// Returns the bytes of hexadecimal digits, with or without `0x`.
+/// Parses hexadecimal digits, with or without `0x`, into bytes.
 pub(crate) fn hexadecimal(text: &str) -> Option<Bytes> {
     let digits = text.strip_prefix("0x").unwrap_or(text);
     let digits: Option<Vec<u32>> = digits.chars().map(|digit| digit.to_digit(16)).collect();
@@ -257,7 +261,7 @@ pub(crate) fn hexadecimal(text: &str) -> Option<Bytes> {
     digits.chunks_exact(2).map(byte).collect::<Option<Vec<u8>>>().map(Bytes::from)
 }
 
-/// Returns the rates of a meter: `RATE:BURST` for one rate, `RATE:BURST,RATE:BURST` for committed
+/// Parses the rates of a meter: `RATE:BURST` for one rate, `RATE:BURST,RATE:BURST` for committed
 /// and peak rate, and a third number for the excess burst.
 pub(crate) fn meter(text: &str) -> Option<v1::MeterConfig> {
     let mut parts = text.split(',');

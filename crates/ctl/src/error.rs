@@ -4,46 +4,46 @@ use entities::Code;
 use entities::names::NameError;
 use entities::plain::PlainError;
 
-/// The reason why a command fails: what is wrong, where, and what to do instead.
+/// The reason why a command fails. The message says what is wrong, where, and what to do instead.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommandError {
-    /// The line is not a sequence of words.
+    /// The line cannot be split into words.
     #[error(transparent)]
     Words(#[from] crate::words::UnclosedQuote),
     /// No command has this name.
     #[error("there is no command '{word}'{}", meant.as_ref().map_or_else(|| "; `help` lists them".to_owned(), |meant| format!("; did you mean '{meant}'?")))]
     NoCommand {
-        /// The name.
+        /// The word that should be the name of a command.
         word: String,
-        /// The command that the user probably means.
+        /// The command that the user probably meant, or `None` if no name is similar.
         meant: Option<String>,
     },
-    /// The operands do not have the form that the command needs.
+    /// The operands do not have the form that the command requires.
     #[error("{problem}; usage: {usage}")]
     Usage {
-        /// The form of the command.
+        /// The synopsis of the command.
         usage: String,
-        /// The fault of the operands.
+        /// The fault of the operands, as a clause.
         problem: String,
     },
-    /// A name means no object of the pipeline, or several.
+    /// A name belongs to no object of the pipeline, or to several.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// A value does not fit its field or parameter.
+    /// A value does not fit its match field or action parameter.
     #[error(transparent)]
     Plain(#[from] PlainError),
-    /// A value does not fit its cell.
+    /// A value does not fit the cell of an array, or the field of a value set.
     #[error("'{text}' is not a value of {name}: {problem}")]
     Value {
         /// The name of the array or value set.
         name: String,
         /// The value as it was written.
         text: String,
-        /// The reason why it does not fit.
+        /// The reason why the value does not fit.
         problem: String,
     },
-    /// The command needs a pipeline.
+    /// The command needs a pipeline, but the device runs none.
     #[error("the device has no pipeline; `pipeline push PROGRAM` gives it one")]
     NoPipeline,
     /// A command of simple_switch_CLI has no counterpart in P4Runtime.
@@ -51,13 +51,13 @@ pub enum CommandError {
     Impossible {
         /// The name of the command.
         command: &'static str,
-        /// The reason, and the alternative if there is one.
+        /// The reason, and the alternative to the command if there is one.
         reason: String,
     },
-    /// The command refers to something that does not exist, or is not known to this session.
+    /// The command refers to something that does not exist, or that this session does not know.
     #[error("{0}")]
     Missing(String),
-    /// The device, or the way to it, refuses the request.
+    /// The request to the device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
 }

@@ -1,8 +1,8 @@
-//! The numbers by which simple_switch_CLI refers to entries of tables.
+//! The numbers (handles) by which simple_switch_CLI refers to entries of tables.
 //!
 //! BMv2 numbers the entries of a table from 0. P4Runtime refers to an entry by its key, so a
-//! session remembers the key of each number: of entries that `table_add` made, and of those that
-//! `table_dump` has shown.
+//! session remembers the key for each number. It numbers the entries that `table_add` created and
+//! those that `table_dump` has shown.
 
 use crate::error::CommandError;
 use entities::schema::{Table, TableId};
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 pub(crate) struct Handles(BTreeMap<TableId, Vec<TableEntry>>);
 
 impl Handles {
-    /// Returns the number of an entry. An entry without one gets the next number of its table.
+    /// Returns the number of an entry. If it has none yet, it gets the next number of its table.
     pub(crate) fn number(&mut self, table: TableId, entry: &TableEntry) -> usize {
         let entries = self.0.entry(table).or_default();
         let key = key(entry);
@@ -27,19 +27,20 @@ impl Handles {
         }
     }
 
-    /// Returns a new number for an entry, which may have had another one before it was deleted.
+    /// Returns a new number for an entry, even if an equal entry had a number before it was
+    /// deleted.
     pub(crate) fn add(&mut self, table: TableId, entry: &TableEntry) -> usize {
         let entries = self.0.entry(table).or_default();
         entries.push(key(entry));
         entries.len() - 1
     }
 
-    /// Returns whether entries of a table have numbers.
+    /// Returns whether any entry of a table has a number.
     pub(crate) fn knows(&self, table: TableId) -> bool {
         self.0.contains_key(&table)
     }
 
-    /// Returns the entry with a number, which has only its key.
+    /// Returns the entry with a number. It has only its key, without an action.
     pub(crate) fn entry(&self, table: &Table, number: usize) -> Result<TableEntry, CommandError> {
         let entry = self.0.get(&table.id).and_then(|entries| entries.get(number));
         entry.cloned().ok_or_else(|| {
@@ -52,7 +53,7 @@ impl Handles {
     }
 }
 
-/// Returns an entry with nothing but its key.
+/// Returns a copy of an entry that has only its key.
 pub(crate) fn key(entry: &TableEntry) -> TableEntry {
     let mut matches = entry.r#match.clone();
     matches.sort_by_key(|found| found.field_id);

@@ -16,13 +16,13 @@ use p4runtime::proto::v1::{
 };
 use std::time::Duration;
 
-/// Takes the name of a digest.
+/// Parses the name of a digest from the operands, and returns its id.
 fn digest(schema: &Schema, words: &mut Operands) -> Result<u32, CommandError> {
     let name = words.next("the name of a digest")?;
     Ok(find("digest", &name, schema.digests().iter())?.id.0)
 }
 
-/// `digest enable`: makes the device send the lists of a digest.
+/// Runs the command `digest enable`, which makes the device send the messages of a digest.
 pub(crate) fn enable_digest(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -41,7 +41,7 @@ pub(crate) fn enable_digest(
     session.put(DigestEntry { digest_id, config }.into())
 }
 
-/// `digest disable`: makes the device stop sending a digest.
+/// Runs the command `digest disable`, which makes the device stop sending a digest.
 pub(crate) fn disable_digest(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -53,7 +53,7 @@ pub(crate) fn disable_digest(
     session.write(Type::Delete, DigestEntry { digest_id, config: None })
 }
 
-/// `digest dump`: shows the digests that are enabled.
+/// Runs the command `digest dump`, which shows the digests that the device sends.
 pub(crate) fn dump_digests(
     session: &mut Session<'_>,
     words: Operands,
@@ -63,7 +63,7 @@ pub(crate) fn dump_digests(
     session.list(vec![DigestEntry::default().into()], sink)
 }
 
-/// `packet out`: sends a packet.
+/// Runs the command `packet out`, which sends a packet.
 pub(crate) fn send(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -103,7 +103,7 @@ pub(crate) fn send(
     Ok(session.device.send(packet)?)
 }
 
-/// Returns whether a field of the packet_out header is only padding.
+/// Returns whether a field of the packet-out header is only padding.
 fn is_padding(field: &PacketField) -> bool {
     let name = field.name.trim_start_matches('_');
     name.starts_with("pad") || field.name.starts_with('_')
@@ -112,7 +112,7 @@ fn is_padding(field: &PacketField) -> bool {
 /// The kinds of messages that `listen` may be restricted to.
 const KINDS: [&str; 3] = ["packets", "digests", "idle"];
 
-/// `listen`: shows messages as they arrive.
+/// Runs the command `listen`, which shows messages of the device as they arrive.
 pub(crate) fn listen(
     session: &mut Session<'_>,
     mut words: Operands,

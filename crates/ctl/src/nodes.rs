@@ -1,27 +1,28 @@
-//! The nodes of multicast groups, which simple_switch_CLI has and P4Runtime has not.
+//! The nodes of multicast groups, which simple_switch_CLI has but P4Runtime does not.
 //!
 //! In BMv2, a group is a set of nodes, and a node is a replication id with ports and link
-//! aggregation groups. In P4Runtime, a group is a list of replicas. A session keeps the nodes and
-//! writes the replicas. A link aggregation group takes one copy, by its first port; the other ports
-//! are backups of that one (P4Runtime 1.5), so that the copy leaves by the first port that is up.
+//! aggregation groups. In P4Runtime, a group is a list of replicas (copies of the packet, each with
+//! an egress port). A session remembers the nodes and writes the replicas. A link aggregation group
+//! has one replica, to its first port. Its other ports are backups of that port (P4Runtime 1.5), so
+//! that the copy leaves through the first port that is up.
 
 use crate::error::CommandError;
 use entities::value::encode;
 use p4runtime::proto::v1::{BackupReplica, Replica, replica::PortKind};
 use std::collections::BTreeMap;
 
-/// A node: copies to several ports with the same instance number.
+/// A node of a multicast group: replicas to several ports with the same instance number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Node {
     pub(crate) instance: u32,
     pub(crate) ports: Vec<u32>,
-    /// The numbers of link aggregation groups, each of which takes one copy.
+    /// The numbers of link aggregation groups, each of which gets one replica.
     pub(crate) lags: Vec<u32>,
     /// The group to which the node belongs, if any.
     pub(crate) group: Option<u32>,
 }
 
-/// The nodes of a session, and its link aggregation groups.
+/// The multicast nodes and the link aggregation groups that a session has created.
 #[derive(Debug, Default)]
 pub(crate) struct Nodes {
     /// The nodes by their numbers, which count from 0. Destroyed nodes are `None`.
@@ -54,21 +55,21 @@ impl Nodes {
         }
     }
 
-    /// Returns the nodes of a group, with their numbers.
+    /// Returns the nodes that belong to a group, with their numbers.
     pub(crate) fn of(&self, group: u32) -> impl Iterator<Item = (usize, &Node)> {
         let known =
             self.nodes.iter().enumerate().filter_map(|(at, node)| Some((at, node.as_ref()?)));
         known.filter(move |(_, node)| node.group == Some(group))
     }
 
-    /// Removes the nodes of a group from it.
+    /// Removes all nodes from a group, which makes them available to other groups.
     pub(crate) fn dissociate(&mut self, group: u32) {
         for node in self.nodes.iter_mut().flatten().filter(|node| node.group == Some(group)) {
             node.group = None;
         }
     }
 
-    /// Returns the nodes of groups that have copies for a link aggregation group.
+    /// Returns the nodes that belong to some multicast group and use a link aggregation group.
     pub(crate) fn with_lag(&self, lag: u32) -> Vec<Node> {
         let known = self.nodes.iter().flatten();
         known.filter(|node| node.group.is_some() && node.lags.contains(&lag)).cloned().collect()
@@ -79,7 +80,7 @@ impl Nodes {
         self.lags.insert(lag, ports);
     }
 
-    /// Returns the copies of a node. A link aggregation group without ports takes none.
+    /// Returns the replicas of a node. A link aggregation group without ports has none.
     pub(crate) fn replicas(&self, node: &Node) -> Vec<Replica> {
         let of_lag = |lag: &u32| {
             let (first, others) = self.lags.get(lag)?.split_first()?;
@@ -95,7 +96,8 @@ impl Nodes {
     }
 }
 
-/// Returns a copy to a port. Servers of all versions of P4Runtime read this form of a port.
+/// Returns a replica to a port. The port is in the form that servers of all versions of P4Runtime
+/// accept.
 pub(crate) fn replica(port: u32, instance: u32) -> Replica {
     Replica { instance, port_kind: Some(PortKind::EgressPort(port)), ..Replica::default() }
 }

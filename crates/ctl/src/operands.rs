@@ -4,7 +4,7 @@ use crate::error::CommandError;
 use entities::written;
 use std::collections::VecDeque;
 
-/// The operands that have not been taken yet.
+/// The operands of a command that have not been parsed yet.
 #[derive(Debug)]
 pub(crate) struct Operands {
     words: VecDeque<String>,
@@ -16,17 +16,18 @@ impl Operands {
         Self { words: words.into_iter().collect(), usage: usage.into() }
     }
 
-    /// Returns other words as operands of the same command.
+    /// Returns these words as operands of the same command.
     pub(crate) fn fresh(&self, words: impl IntoIterator<Item = String>) -> Self {
         Self::new(words, self.usage.clone())
     }
 
-    /// Returns an error about the operands.
+    /// Returns an error about the operands, which states this problem.
     pub(crate) fn problem(&self, problem: impl Into<String>) -> CommandError {
         CommandError::Usage { usage: self.usage.clone(), problem: problem.into() }
     }
 
-    /// Takes an option with its value, if it is there.
+    /// Removes an option from the operands and returns its value, or returns `None` if the option
+    /// is absent.
     pub(crate) fn option(&mut self, name: &str) -> Result<Option<String>, CommandError> {
         let is_it = |word: &String| {
             word.strip_prefix("--")
@@ -44,7 +45,7 @@ impl Operands {
         }
     }
 
-    /// Takes an option whose value is a number, if it is there.
+    /// Removes an option whose value is a number, and returns the number.
     pub(crate) fn number_option<T: TryFrom<u64>>(
         &mut self,
         name: &str,
@@ -56,7 +57,7 @@ impl Operands {
         }
     }
 
-    /// Takes an option whose value is a time such as `5s`, in nanoseconds.
+    /// Removes an option whose value is a duration such as `5s`, and returns it in nanoseconds.
     pub(crate) fn time_option(&mut self, name: &str) -> Result<Option<u64>, CommandError> {
         let Some(text) = self.option(name)? else { return Ok(None) };
         match queues::time(&text) {
@@ -65,25 +66,25 @@ impl Operands {
         }
     }
 
-    /// Takes an option without a value, and returns whether it is there.
+    /// Removes an option without a value, and returns whether it was present.
     pub(crate) fn flag(&mut self, name: &str) -> bool {
         let is_it = |word: &String| word.strip_prefix("--").is_some_and(|rest| rest == name);
         let at = self.words.iter().position(is_it);
         at.and_then(|at| self.words.remove(at)).is_some()
     }
 
-    /// Returns the next word without taking it.
+    /// Returns the next word without removing it.
     pub(crate) fn peek(&self) -> Option<&str> {
         self.words.front().map(String::as_str)
     }
 
-    /// Takes the next word. `what` says what it should be.
+    /// Removes and returns the next word. `what` describes the expected word in the error.
     pub(crate) fn next(&mut self, what: &str) -> Result<String, CommandError> {
         let word = self.words.pop_front();
         word.ok_or_else(|| self.problem(format!("{what} is missing")))
     }
 
-    /// Takes the next word if it is this one.
+    /// Removes the next word if it equals `word`, and returns whether it did.
     pub(crate) fn take(&mut self, word: &str) -> bool {
         let is_next = self.peek() == Some(word);
         if is_next {
@@ -92,14 +93,14 @@ impl Operands {
         is_next
     }
 
-    /// Takes the next word, which must be a number.
+    /// Removes and returns the next word, which must be a number.
     pub(crate) fn number<T: TryFrom<u64>>(&mut self, what: &str) -> Result<T, CommandError> {
         let text = self.next(what)?;
         small(&text).ok_or_else(|| self.problem(format!("'{text}' is not {what}")))
     }
 
-    /// Takes the next word, which must be a number above zero, as P4Runtime has them for members,
-    /// groups and sessions.
+    /// Removes and returns the next word, which must be a number above zero, as P4Runtime requires
+    /// for members, groups and sessions.
     pub(crate) fn positive(&mut self, what: &str) -> Result<u32, CommandError> {
         match self.number(what)? {
             0 => Err(self.problem(format!("{what} is a number from 1 on"))),
@@ -107,7 +108,7 @@ impl Operands {
         }
     }
 
-    /// Takes all remaining words.
+    /// Removes and returns all remaining words.
     pub(crate) fn rest(&mut self) -> Vec<String> {
         self.words.drain(..).collect()
     }
@@ -117,13 +118,13 @@ impl Operands {
         self.words.len()
     }
 
-    /// Takes the last word.
+    /// Removes and returns the last word.
     pub(crate) fn last(&mut self, what: &str) -> Result<String, CommandError> {
         let word = self.words.pop_back();
         word.ok_or_else(|| self.problem(format!("{what} is missing")))
     }
 
-    /// Returns an error if words are left.
+    /// Returns an error if any words remain.
     pub(crate) fn end(&self) -> Result<(), CommandError> {
         match self.peek() {
             None => Ok(()),
@@ -132,14 +133,14 @@ impl Operands {
     }
 }
 
-/// Returns the number that a text stands for, in any base.
+/// Parses a number in any base, such as `16` or `0x10`.
 pub(crate) fn small<T: TryFrom<u64>>(text: &str) -> Option<T> {
     let bytes = written::number(text)?;
     let number = entities::value::decode(&bytes).and_then(|number| u64::try_from(number).ok())?;
     T::try_from(number).ok()
 }
 
-/// Returns the positions that a text names: `3`, or `2..5` with both ends.
+/// Parses a range of positions: `3`, or `2..5`, which includes both ends.
 pub(crate) fn range(text: &str) -> Option<std::ops::RangeInclusive<u64>> {
     let (low, high) = text.split_once("..").unwrap_or((text, text));
     let (low, high) = (small::<u64>(low)?, small::<u64>(high)?);

@@ -10,7 +10,7 @@ use p4runtime::p4info::Schema;
 use p4runtime::proto::v1::action_profile_group::{Member, member::WatchKind};
 use p4runtime::proto::v1::{ActionProfileGroup, ActionProfileMember, update::Type};
 
-/// Takes the name of an action profile or action selector.
+/// Parses the name of an action profile or action selector from the operands.
 pub(crate) fn profile<'s>(
     schema: &'s Schema,
     words: &mut Operands,
@@ -19,7 +19,7 @@ pub(crate) fn profile<'s>(
     find("action profile", &name, schema.action_profiles().iter())
 }
 
-/// Returns an action profile if it has groups.
+/// Returns the action profile, or an error if it has no groups because it is no action selector.
 pub(crate) fn with_groups<'s>(
     profile: &'s ActionProfile,
     words: &Operands,
@@ -33,7 +33,8 @@ pub(crate) fn with_groups<'s>(
     }
 }
 
-/// `member add`, `member modify` and `member delete`: writes a member of an action profile.
+/// Runs the commands `member add`, `member modify` and `member delete`, which write a member of an
+/// action profile.
 pub(crate) fn write_member(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -55,7 +56,7 @@ pub(crate) fn write_member(
     session.write(kind, ActionProfileMember { action_profile_id, member_id, action })
 }
 
-/// `member dump`: shows members.
+/// Runs the command `member dump`, which shows members.
 pub(crate) fn dump_members(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -66,7 +67,8 @@ pub(crate) fn dump_members(
     session.list(vec![request.into()], sink)
 }
 
-/// Takes the profile and the number that a dump selects, where 0 stands for all.
+/// Parses the operands of a dump: an action profile, and the number of the member or group to show,
+/// where 0 stands for all.
 fn selected(session: &Session<'_>, words: &mut Operands) -> Result<(u32, u32), CommandError> {
     if words.peek().is_none() {
         return Ok((0, 0));
@@ -78,7 +80,7 @@ fn selected(session: &Session<'_>, words: &mut Operands) -> Result<(u32, u32), C
     Ok((profile, id))
 }
 
-/// Returns a member of a group: `MEMBER[*WEIGHT][@PORT]`.
+/// Parses a member of a group: `MEMBER[*WEIGHT][@PORT]`.
 fn group_member(text: &str) -> Option<Member> {
     let (text, port) = match text.split_once('@') {
         Some((text, port)) => (text, Some(port)),
@@ -89,7 +91,8 @@ fn group_member(text: &str) -> Option<Member> {
     Some(Member { member_id: small(id)?, weight: small(weight)?, watch_kind })
 }
 
-/// `group add`, `group modify` and `group delete`: writes a group of an action selector.
+/// Runs the commands `group add`, `group modify` and `group delete`, which write a group of an
+/// action selector.
 pub(crate) fn write_group(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -111,7 +114,7 @@ pub(crate) fn write_group(
     session.write(kind, ActionProfileGroup { action_profile_id, group_id, members, max_size })
 }
 
-/// `group dump`: shows groups.
+/// Runs the command `group dump`, which shows groups.
 pub(crate) fn dump_groups(
     session: &mut Session<'_>,
     mut words: Operands,

@@ -1,4 +1,5 @@
-//! The commands about queues and injected packets, which the switch's own service has.
+//! The commands about queues and injected packets. They need the gRPC service of Planimeter's
+//! switch, because P4Runtime has neither.
 
 use crate::entries::hexadecimal;
 use crate::error::CommandError;
@@ -13,7 +14,7 @@ use p4runtime::proto::switch::{
 use queues::Configuration;
 use serde_json::json;
 
-/// Reads the queues of ports and their revision.
+/// Reads the queues of ports, and the revision of their configuration.
 fn read(session: &mut Session<'_>, ports: &[u32]) -> Result<(Configuration, u64), CommandError> {
     let answer = session.device.queues(ports)?;
     let configuration = control::configuration(&answer.ports).map_err(|error| {
@@ -22,7 +23,7 @@ fn read(session: &mut Session<'_>, ports: &[u32]) -> Result<(Configuration, u64)
     Ok((configuration, answer.revision))
 }
 
-/// Takes numbers of ports.
+/// Parses port numbers from the operands.
 fn ports(words: &mut Operands) -> Result<Vec<u32>, CommandError> {
     let texts = words.rest();
     let port = |text: &String| {
@@ -31,7 +32,8 @@ fn ports(words: &mut Operands) -> Result<Vec<u32>, CommandError> {
     texts.iter().map(port).collect()
 }
 
-/// `queue dump`: shows the configuration of queues as lines that `queue set` takes.
+/// Runs the command `queue dump`, which shows the configuration of queues as commands `queue set`
+/// that restore it.
 pub(crate) fn dump(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -46,7 +48,8 @@ pub(crate) fn dump(
     Ok(())
 }
 
-/// `queue show`: shows what waits in queues, and their counters.
+/// Runs the command `queue show`, which shows the packets that wait in queues, and the counters of
+/// the queues.
 pub(crate) fn show(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -99,8 +102,8 @@ fn state(port: u32, queue: &QueueState) -> Item {
     View::new(text, json).into()
 }
 
-/// `queue set`: changes settings of a port's queues, or of one queue. Settings that are not named
-/// stay as they are.
+/// Runs the command `queue set`, which changes settings of all queues of a port, or of one queue.
+/// Settings that the command does not name stay as they are.
 pub(crate) fn set(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -113,7 +116,8 @@ pub(crate) fn set(
     change(session, &[port], &|lines| lines.push(line.clone()), sink)
 }
 
-/// Changes the queues of ports by lines, whose settings replace the current ones.
+/// Changes the settings of ports' queues. `lines` edits the list of configuration lines, of which
+/// later ones replace the settings of earlier ones.
 pub(crate) fn change(
     session: &mut Session<'_>,
     ports: &[u32],
@@ -130,7 +134,7 @@ pub(crate) fn change(
     put(session, ports, revision, sink)
 }
 
-/// `queue clear`: removes the queues of ports.
+/// Runs the command `queue clear`, which removes the queues of ports.
 pub(crate) fn clear(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -169,8 +173,9 @@ fn put(
     Ok(())
 }
 
-/// Takes the options about traces: `--trace`, `--values` for a trace with all values, and
-/// `--all-outcomes` for a trace of all outcomes that the packet could have.
+/// Parses the options about traces: `--trace`, `--values` for a trace with all values, and
+/// `--all-outcomes` for a trace of all outcomes that the packet could have. Returns `None` if none
+/// of them is present.
 fn tracing(words: &mut Operands) -> Option<Tracing> {
     let (is_traced, values, all_outcomes) =
         (words.flag("trace"), words.flag("values"), words.flag("all-outcomes"));
@@ -178,7 +183,9 @@ fn tracing(words: &mut Operands) -> Option<Tracing> {
     (is_traced || values || all_outcomes).then_some(tracing)
 }
 
-/// `inject`: runs a packet through the program as if it had arrived on a port, or only tries it.
+/// Runs the command `inject`, which runs a packet through the program as if it had arrived on a
+/// port. Options decide whether the resulting packets are sent, and whether the packet may change
+/// the state of the switch.
 pub(crate) fn inject(
     session: &mut Session<'_>,
     mut words: Operands,

@@ -10,12 +10,12 @@ use p4runtime::proto::v1::{
     Replica, replica::PortKind, update::Type,
 };
 
-/// Returns an entity of the packet replication engine.
+/// Returns a multicast group or clone session as an entity of the packet replication engine.
 pub(crate) fn entity(replication: Replication) -> v1::Entity {
     PacketReplicationEngineEntry { r#type: Some(replication) }.into()
 }
 
-/// Splits `PORT`, or `PORT:INSTANCE`.
+/// Splits `PORT` or `PORT:INSTANCE` into the port and the instance number.
 fn port_and_instance(text: &str) -> Option<(&str, u32)> {
     let (port, instance) = match text.rsplit_once(':') {
         Some((port, instance)) => (port, small(instance)?),
@@ -24,7 +24,7 @@ fn port_and_instance(text: &str) -> Option<(&str, u32)> {
     (!port.is_empty()).then_some((port, instance))
 }
 
-/// Returns a replica: `PORT[:INSTANCE]`, and its backups behind commas.
+/// Parses a replica: `PORT[:INSTANCE]`, followed by its backups after commas.
 fn replica(text: &str) -> Option<Replica> {
     let mut parts = text.split(',').map(port_and_instance);
     let (port, instance) = parts.next()??;
@@ -53,7 +53,8 @@ fn replicas(words: &mut Operands) -> Result<Vec<Replica>, CommandError> {
     all.iter().map(one).collect()
 }
 
-/// `multicast add`, `multicast modify` and `multicast delete`: writes a multicast group.
+/// Runs the commands `multicast add`, `multicast modify` and `multicast delete`, which write a
+/// multicast group.
 pub(crate) fn write_group(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -66,14 +67,14 @@ pub(crate) fn write_group(
     session.write(kind, entity(Replication::MulticastGroupEntry(group)))
 }
 
-/// Takes the number that a dump selects, where 0 stands for all.
+/// Parses the number of the object that a dump shows, where 0 stands for all.
 fn selected(words: &mut Operands) -> Result<u32, CommandError> {
     let id = if words.peek().is_some() { words.number("a number")? } else { 0 };
     words.end()?;
     Ok(id)
 }
 
-/// `multicast dump`: shows multicast groups.
+/// Runs the command `multicast dump`, which shows multicast groups.
 pub(crate) fn dump_groups(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -84,7 +85,7 @@ pub(crate) fn dump_groups(
     session.list(vec![entity(Replication::MulticastGroupEntry(group))], sink)
 }
 
-/// `clone add`, `clone modify` and `clone delete`: writes a clone session.
+/// Runs the commands `clone add`, `clone modify` and `clone delete`, which write a clone session.
 pub(crate) fn write_clone(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -99,7 +100,7 @@ pub(crate) fn write_clone(
     session.write(kind, entity(Replication::CloneSessionEntry(entry)))
 }
 
-/// `clone dump`: shows clone sessions.
+/// Runs the command `clone dump`, which shows clone sessions.
 pub(crate) fn dump_clones(
     session: &mut Session<'_>,
     mut words: Operands,

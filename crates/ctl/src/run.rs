@@ -1,4 +1,4 @@
-//! Runs a line or the words of a command.
+//! Runs commands, which are given as a line or as separate words.
 
 use crate::catalogue::{self, Command, OWN, SIMPLE_SWITCH, Support};
 use crate::error::CommandError;
@@ -9,7 +9,7 @@ use crate::view::View;
 use crate::words::split;
 use serde_json::json;
 
-/// Whether a session goes on after a command.
+/// Whether the session continues after a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
     /// Further commands may follow.
@@ -18,10 +18,11 @@ pub enum Flow {
     Quit,
 }
 
-/// Runs the command in a line. An empty line does nothing.
+/// Runs the command on a line, and passes its results to `sink`. An empty line does nothing.
 ///
 /// # Errors
-/// Returns the reason why the command fails. Results that came before are handed over.
+/// Returns the reason why the command failed. Results from before the failure have been passed to
+/// `sink`.
 pub fn run_line(
     session: &mut Session<'_>,
     line: &str,
@@ -30,10 +31,11 @@ pub fn run_line(
     run_words(session, split(line)?, sink)
 }
 
-/// Runs the command that words name.
+/// Runs the command that the words consist of, and passes its results to `sink`.
 ///
 /// # Errors
-/// Returns the reason why the command fails. Results that came before are handed over.
+/// Returns the reason why the command failed. Results from before the failure have been passed to
+/// `sink`.
 pub fn run_words(
     session: &mut Session<'_>,
     mut words: Vec<String>,
@@ -84,7 +86,8 @@ fn unknown(words: &[String]) -> CommandError {
     CommandError::NoCommand { word, meant: meant.map(str::to_owned) }
 }
 
-/// `help`: shows all commands, those that begin with a word, or one in detail.
+/// Runs the command `help`, which shows all commands, those that begin with a given word, or one
+/// command in detail.
 fn help(mut words: Operands, sink: &mut Sink<'_>) -> Result<(), CommandError> {
     let wanted = words.rest().join(" ");
     let show = |command: &Command| -> Item {

@@ -1,5 +1,5 @@
-//! A session with a device: the pipeline that names are looked up in, and what the commands of the
-//! session remember.
+//! A session with a device. It holds the pipeline in which names are looked up, and what its
+//! commands must remember.
 
 use crate::device::Device;
 use crate::error::{CommandError, DeviceError};
@@ -25,28 +25,28 @@ pub enum Item {
         /// Whether all values are shown, in addition to tables and actions.
         has_values: bool,
     },
-    /// Any other result.
+    /// A result of any other kind.
     Fact {
-        /// The result for people.
+        /// The result as text for people.
         text: String,
-        /// The result for programs.
+        /// The result as JSON for programs.
         json: Value,
     },
 }
 
-/// The receiver of results, which are handed over as soon as they are there.
+/// The receiver of results. Each result is passed to it as soon as it is available.
 pub(crate) type Sink<'s> = dyn FnMut(Item) + 's;
 
-/// The number of updates in one request.
+/// The largest number of updates in one request.
 const BATCH: usize = 500;
 
 /// A session with a device.
 pub struct Session<'d> {
     pub(crate) device: &'d mut dyn Device,
     schema: Option<Arc<Schema>>,
-    /// Whether writes are shown instead of sent.
+    /// Whether requests are shown instead of sent (a dry run).
     pub(crate) is_dry: bool,
-    /// The requests that were shown instead of sent, which no command has handed over yet.
+    /// The requests that a dry run has to show, and that have not been passed to a receiver yet.
     pub(crate) shown: Vec<Item>,
     pub(crate) handles: Handles,
     pub(crate) nodes: Nodes,
@@ -76,7 +76,7 @@ impl<'d> Session<'d> {
         Ok(session)
     }
 
-    /// Reads the pipeline of the device again.
+    /// Reads the device's pipeline again, after it has changed.
     pub(crate) fn learn_pipeline(&mut self) -> Result<(), CommandError> {
         let p4info = self.device.pipeline()?;
         self.schema = p4info.map(checked).transpose()?;
@@ -98,7 +98,8 @@ impl<'d> Session<'d> {
         self.schema.as_deref()
     }
 
-    /// Reads entities that are the result of a command. In a dry run, the request is shown instead.
+    /// Reads the entities that a command reports as its result. In a dry run, the request is shown
+    /// instead.
     pub(crate) fn query(
         &mut self,
         requests: Vec<v1::Entity>,
@@ -112,7 +113,7 @@ impl<'d> Session<'d> {
         self.read(requests)
     }
 
-    /// Reads entities as [`Self::query`] does, and hands them over as the result.
+    /// Reads entities like [`Self::query`], and passes them to `sink` as the result.
     pub(crate) fn list(
         &mut self,
         requests: Vec<v1::Entity>,
@@ -123,7 +124,8 @@ impl<'d> Session<'d> {
         Ok(())
     }
 
-    /// Reads entities that a command needs to make its request, also in a dry run.
+    /// Reads entities that a command needs in order to make its request. They are read even in a
+    /// dry run.
     pub(crate) fn read(
         &mut self,
         requests: Vec<v1::Entity>,
@@ -131,7 +133,7 @@ impl<'d> Session<'d> {
         Ok(self.device.read(&requests)?)
     }
 
-    /// Reads entities of one kind, which `of` returns, as [`Self::read`] does.
+    /// Reads entities like [`Self::read`], and returns those that `of` converts to the wanted type.
     pub(crate) fn read_as<T>(
         &mut self,
         request: impl Into<v1::Entity>,
@@ -141,7 +143,7 @@ impl<'d> Session<'d> {
         Ok(found.into_iter().filter_map(|found| found.entity.and_then(of)).collect())
     }
 
-    /// Writes updates.
+    /// Writes updates to the device, or shows them in a dry run.
     pub(crate) fn write_all(&mut self, updates: Vec<v1::Update>) -> Result<(), CommandError> {
         if self.is_dry {
             let (device_id, role) = (self.device.id(), self.device.role().to_owned());
@@ -155,7 +157,7 @@ impl<'d> Session<'d> {
         Ok(())
     }
 
-    /// Writes an entity.
+    /// Writes one entity to the device, or shows the request in a dry run.
     pub(crate) fn write(
         &mut self,
         kind: Type,
@@ -184,7 +186,7 @@ impl<'d> Session<'d> {
         if updates.is_empty() { Ok(()) } else { self.write_all(updates) }
     }
 
-    /// Shows a request that is not sent.
+    /// Adds a request to those that the dry run shows. `name` is the full name of its message type.
     pub(crate) fn show<M: prost::Message>(&mut self, name: &'static str, request: &M) {
         let text = format!("{name} {{{}}}", protos::text(name, request));
         let json = serde_json::json!({ "request": name, "text": protos::text(name, request) });
@@ -192,7 +194,7 @@ impl<'d> Session<'d> {
     }
 }
 
-/// Returns an update of an entity.
+/// Returns an update that inserts, modifies or deletes an entity.
 pub(crate) fn update(kind: Type, entity: impl Into<v1::Entity>) -> v1::Update {
     v1::Update { r#type: kind as i32, entity: Some(entity.into()) }
 }

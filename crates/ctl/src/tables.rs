@@ -11,7 +11,7 @@ use p4runtime::proto::v1::table_action::Type as ActionType;
 use p4runtime::proto::v1::{self, TableEntry, entity::Entity as Kind, update::Type};
 use serde_json::json;
 
-/// `tables`: shows the keys and actions of tables.
+/// Runs the command `tables`, which shows the keys and actions of tables.
 pub(crate) fn list(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -30,7 +30,7 @@ pub(crate) fn list(
     words.end()
 }
 
-/// `actions`: shows the parameters of actions.
+/// Runs the command `actions`, which shows the parameters of actions.
 pub(crate) fn actions(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -49,7 +49,8 @@ pub(crate) fn actions(
     words.end()
 }
 
-/// `table add` and `table modify`: writes an entry with its action and its options.
+/// Runs the commands `table add` and `table modify`, which write an entry with its action and its
+/// options.
 pub(crate) fn write(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -59,7 +60,7 @@ pub(crate) fn write(
     session.write(kind, entry)
 }
 
-/// `table delete`: deletes an entry.
+/// Runs the command `table delete`, which deletes an entry.
 pub(crate) fn delete(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -71,7 +72,8 @@ pub(crate) fn delete(
     session.write(Type::Delete, key)
 }
 
-/// Returns the request that reads the entries of a table with all that can be read.
+/// Returns the request that reads all entries of a table with everything that can be read about
+/// them.
 pub(crate) fn request(table: &Table) -> TableEntry {
     TableEntry {
         table_id: table.id.0,
@@ -87,7 +89,8 @@ pub(crate) fn default_request(table: &Table) -> TableEntry {
     TableEntry { table_id: table.id.0, is_default_action: true, ..TableEntry::default() }
 }
 
-/// `table dump`: shows entries: of all tables, of one table, or those with a key.
+/// Runs the command `table dump`, which shows the entries of all tables, those of one table, or
+/// those with a key.
 pub(crate) fn dump(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -115,7 +118,8 @@ pub(crate) fn dump(
     session.list(requests, sink)
 }
 
-/// `table count`: shows the number of entries, without the default entry.
+/// Runs the command `table count`, which shows the number of entries of a table. The default entry
+/// does not count.
 pub(crate) fn count(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -136,7 +140,7 @@ pub(crate) fn count(
     Ok(())
 }
 
-/// Returns the entry of a table that an entity is.
+/// Returns the table entry that an entity contains, or `None` if the entity is of another kind.
 pub(crate) fn table_entry(kind: Kind) -> Option<TableEntry> {
     match kind {
         Kind::TableEntry(entry) => Some(entry),
@@ -144,7 +148,8 @@ pub(crate) fn table_entry(kind: Kind) -> Option<TableEntry> {
     }
 }
 
-/// Returns the key of an entry that may be deleted, as an entity.
+/// Returns an entity with the key of a table entry, for its deletion. Returns `None` if the entry
+/// cannot be deleted.
 fn deletable(found: v1::Entity) -> Option<v1::Entity> {
     match found.entity? {
         Kind::TableEntry(entry) if !entry.is_const && !entry.is_default_action => {
@@ -154,7 +159,7 @@ fn deletable(found: v1::Entity) -> Option<v1::Entity> {
     }
 }
 
-/// Deletes the entries of tables that are not constant.
+/// Deletes all entries of these tables, except constant ones.
 pub(crate) fn clear_tables<'t>(
     session: &mut Session<'_>,
     tables: impl Iterator<Item = &'t Table>,
@@ -168,7 +173,7 @@ pub(crate) fn clear_tables<'t>(
     session.delete_all(found.into_iter().filter_map(deletable))
 }
 
-/// `table clear`: deletes the entries of a table, or of all tables.
+/// Runs the command `table clear`, which deletes the entries of a table, or of all tables.
 pub(crate) fn clear(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -183,7 +188,7 @@ pub(crate) fn clear(
     clear_tables(session, std::iter::once(table))
 }
 
-/// `table set-default`: replaces the default action of a table.
+/// Runs the command `table set-default`, which replaces the default action of a table.
 pub(crate) fn set_default(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -197,7 +202,8 @@ pub(crate) fn set_default(
     session.write(Type::Modify, TableEntry { action, ..default_request(table) })
 }
 
-/// `table reset-default`: restores the default action of the program.
+/// Runs the command `table reset-default`, which restores the default action that the program
+/// declares.
 pub(crate) fn reset_default(
     session: &mut Session<'_>,
     mut words: Operands,

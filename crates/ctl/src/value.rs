@@ -1,4 +1,4 @@
-//! Values as people write and read them: match fields, parameters, and data of any P4 type.
+//! The text form of values: match fields, action parameters, and data of any P4 type.
 
 mod data;
 
@@ -17,13 +17,13 @@ fn wrong(name: &str, text: &str, problem: impl Into<String>) -> CommandError {
     CommandError::Value { name: name.to_owned(), text: text.to_owned(), problem: problem.into() }
 }
 
-/// Returns the bytes of a value: a number in any base, an address, or the text itself for a
-/// translated type.
+/// Parses a value into bytes: a number in any base, an address or, for a type that is translated to
+/// strings, the text itself.
 pub(crate) fn parse(name: &str, kind: ValueType, text: &str) -> Result<Bytes, CommandError> {
     Ok(Bytes::copy_from_slice(plain::value(name, kind, &Plain::text(text))?.bytes()))
 }
 
-/// Returns the match of a field, or `None` if the text matches every value of the field.
+/// Parses the match of a field. Returns `None` if the text matches every value of the field.
 pub(crate) fn parse_match(
     field: &MatchField,
     text: &str,
@@ -33,7 +33,7 @@ pub(crate) fn parse_match(
     Ok(matching.map(|matching| p4runtime::field_message(&entities::FieldMatch { field, matching })))
 }
 
-/// Returns the text of a field's match, which [`parse_match`] reads.
+/// Formats the match of a field as text, which [`parse_match`] can read.
 pub(crate) fn show_match(form: Form, bits: Option<u32>, found: &FieldMatch) -> String {
     let value = |bytes: &[u8]| form.show(bits, bytes);
     match &found.field_match_type {

@@ -1,5 +1,5 @@
-//! The commands about parser value sets. In P4Runtime a value set is written as a whole, so adding
-//! and removing members reads it first.
+//! The commands about parser value sets. P4Runtime can only write a value set as a whole, so
+//! commands that add or remove members read it first.
 
 use crate::error::CommandError;
 use crate::names::{Named as _, find};
@@ -10,13 +10,13 @@ use entities::schema::ValueSet;
 use p4runtime::p4info::Schema;
 use p4runtime::proto::v1::{ValueSetEntry, ValueSetMember, entity::Entity as Kind, update::Type};
 
-/// Takes the name of a value set.
+/// Parses the name of a value set from the operands.
 fn value_set<'s>(schema: &'s Schema, words: &mut Operands) -> Result<&'s ValueSet, CommandError> {
     let name = words.next("the name of a value set")?;
     find("value set", &name, schema.value_sets().iter())
 }
 
-/// Returns a member: the values of its fields, separated by commas.
+/// Parses a member of a value set: the values of its fields, separated by commas.
 fn member(set: &ValueSet, words: &Operands, text: &str) -> Result<ValueSetMember, CommandError> {
     let texts: Vec<&str> = text.split(',').collect();
     if texts.len() != set.match_fields.len() {
@@ -32,7 +32,7 @@ fn member(set: &ValueSet, words: &Operands, text: &str) -> Result<ValueSetMember
     Ok(ValueSetMember { r#match: fields.into_iter().flatten().collect() })
 }
 
-/// Takes the name of a value set and members.
+/// Parses the name of a value set, followed by members, from the operands.
 fn set_and_members<'s>(
     schema: &'s Schema,
     words: &mut Operands,
@@ -60,7 +60,7 @@ fn put(
     session.write(Type::Modify, ValueSetEntry { value_set_id: set.id.0, members })
 }
 
-/// `value-set write`: replaces the members of a value set.
+/// Runs the command `value-set write`, which replaces the members of a value set.
 pub(crate) fn write(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -71,7 +71,7 @@ pub(crate) fn write(
     put(session, set, members)
 }
 
-/// `value-set add`: adds members to a value set.
+/// Runs the command `value-set add`, which adds members to a value set.
 pub(crate) fn add(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -88,7 +88,7 @@ pub(crate) fn add(
     put(session, set, members)
 }
 
-/// `value-set remove`: removes members from a value set.
+/// Runs the command `value-set remove`, which removes members from a value set.
 pub(crate) fn remove(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -101,7 +101,7 @@ pub(crate) fn remove(
     put(session, set, members)
 }
 
-/// `value-set clear`: removes all members of a value set.
+/// Runs the command `value-set clear`, which removes all members of a value set.
 pub(crate) fn clear(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -113,7 +113,7 @@ pub(crate) fn clear(
     put(session, set, Vec::new())
 }
 
-/// `value-set dump`: shows value sets.
+/// Runs the command `value-set dump`, which shows value sets.
 pub(crate) fn dump(
     session: &mut Session<'_>,
     mut words: Operands,

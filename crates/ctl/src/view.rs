@@ -1,7 +1,7 @@
-//! Results as text and as JSON.
+//! The formatting of results as text and as JSON.
 //!
 //! The text of an entity that can be written is the command that writes it, so that a dump is a
-//! file of commands. What a command cannot set follows behind a `#`.
+//! file of commands. Properties that a command cannot set follow after a `#`.
 
 mod arrays;
 mod entry;
@@ -21,12 +21,12 @@ use p4runtime::proto::v1::{
 };
 use serde_json::{Value, json};
 
-/// A result in both forms.
+/// A result as text and as JSON.
 #[derive(Clone, Debug, PartialEq)]
 pub struct View {
-    /// The result for people.
+    /// The result as text for people.
     pub text: String,
-    /// The result for programs.
+    /// The result as JSON for programs.
     pub json: Value,
 }
 
@@ -35,7 +35,8 @@ impl View {
         Self { text: text.into(), json }
     }
 
-    /// Adds the number that simple_switch_CLI has for the result, and a remark about it.
+    /// Adds the number that the result has in simple_switch_CLI to the JSON, and a remark to the
+    /// text.
     pub(crate) fn with_handle(mut self, number: impl Into<Value>, remark: &str) -> Self {
         if let Some(fields) = self.json.as_object_mut() {
             fields.insert("handle".to_owned(), number.into());
@@ -51,7 +52,7 @@ impl From<View> for Item {
     }
 }
 
-/// Returns a result in both forms. Entities are named by the pipeline, if there is one.
+/// Formats a result as text and as JSON. Objects are named as in the pipeline, if there is one.
 #[must_use]
 pub fn view(schema: Option<&Schema>, item: &Item) -> View {
     match item {
@@ -67,13 +68,13 @@ pub fn view(schema: Option<&Schema>, item: &Item) -> View {
     }
 }
 
-/// Returns an entity of an unknown object in the text format of protocol buffers.
+/// Formats an entity whose object is unknown, in the text format of protocol buffers.
 fn unnamed(entity: &v1::Entity) -> View {
     let text = protos::text("p4.v1.Entity", entity);
     View::new(format!("# {text}"), json!({ "kind": "unknown", "text": text }))
 }
 
-/// Returns the view of an entity, or `None` if the pipeline lacks its object.
+/// Formats an entity, or returns `None` if its object is not in the pipeline.
 fn entity_view(schema: &Schema, entity: &v1::Entity) -> Option<View> {
     match entity.entity.as_ref()? {
         Kind::TableEntry(found) => entry::view(schema, found),
@@ -211,7 +212,7 @@ fn replicas(replicas: &[Replica]) -> (String, Vec<Value>) {
     (texts, json)
 }
 
-/// Returns the text of a copy: its port, and its instance if that is not 0.
+/// Formats a replica: its port, and its instance number if that is not 0.
 fn with_instance(port: &str, instance: u32) -> String {
     match instance {
         0 => port.to_owned(),
@@ -219,7 +220,8 @@ fn with_instance(port: &str, instance: u32) -> String {
     }
 }
 
-/// Returns the text of a port in bytes: its number, or its name.
+/// Formats a port that P4Runtime represents as bytes: as a number or, if the bytes are text, as a
+/// name.
 pub(crate) fn port_text(port: &[u8]) -> String {
     let name = std::str::from_utf8(port).ok().filter(|name| {
         name.len() > 1 && name.chars().all(|character| character.is_ascii_graphic())

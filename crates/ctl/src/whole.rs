@@ -15,7 +15,7 @@ use p4runtime::proto::v1::{
 };
 use serde_json::json;
 
-/// `pipeline push`: pushes a pipeline to the device.
+/// Runs the command `pipeline push`, which pushes a pipeline to the device.
 pub(crate) fn push(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -36,7 +36,8 @@ pub(crate) fn push(
     put(session, &files, action, sink)
 }
 
-/// Pushes a pipeline, and learns it if it takes effect.
+/// Pushes a pipeline to the device. If the pipeline takes effect, the session looks up names in it
+/// from then on.
 pub(crate) fn put(
     session: &mut Session<'_>,
     files: &[String],
@@ -58,7 +59,8 @@ pub(crate) fn put(
     }
 }
 
-/// `pipeline commit`: commits the pipeline that was pushed with `--save`.
+/// Runs the command `pipeline commit`, which puts the pipeline into effect that was pushed with
+/// `--save`.
 pub(crate) fn commit(
     session: &mut Session<'_>,
     words: Operands,
@@ -68,7 +70,7 @@ pub(crate) fn commit(
     put(session, &[], PushAction::CommitSaved, sink)
 }
 
-/// `pipeline show`: shows the P4Info of the device.
+/// Runs the command `pipeline show`, which shows the P4Info of the device.
 pub(crate) fn show(
     session: &mut Session<'_>,
     words: Operands,
@@ -84,7 +86,7 @@ pub(crate) fn show(
     Ok(())
 }
 
-/// `ports`: shows the ports of the device.
+/// Runs the command `ports`, which shows the ports of the device.
 pub(crate) fn ports(
     session: &mut Session<'_>,
     words: Operands,
@@ -99,7 +101,8 @@ pub(crate) fn ports(
     Ok(())
 }
 
-/// Returns the requests that read all members and groups, in an order in which they can be written.
+/// Returns the requests that read all action profile members and groups. Members come first, so
+/// that what is read can be written in the same order.
 fn profiles(session: &Session<'_>) -> Result<Vec<v1::Entity>, CommandError> {
     let has_groups = session.schema()?.action_profiles().iter().any(|one| one.with_selector);
     let groups = has_groups.then(|| ActionProfileGroup::default().into());
@@ -116,7 +119,8 @@ fn replicated() -> [v1::Entity; 2] {
     ]
 }
 
-/// `dump`: shows all state that commands can restore, in an order in which they restore it.
+/// Runs the command `dump`, which shows all state that commands can restore, in an order in which
+/// the commands can be run.
 pub(crate) fn dump(
     session: &mut Session<'_>,
     words: Operands,
@@ -139,8 +143,8 @@ pub(crate) fn dump(
     session.list(requests, sink)
 }
 
-/// `clear`: deletes all entries, members, groups, multicast groups and clone sessions, and restores
-/// default actions.
+/// Runs the command `clear`, which deletes all entries, members, groups, multicast groups and clone
+/// sessions, and restores default actions.
 pub(crate) fn clear(
     session: &mut Session<'_>,
     words: Operands,
@@ -163,7 +167,7 @@ pub(crate) fn clear(
     session.delete_all(found.into_iter().map(only_key))
 }
 
-/// Returns an entity with only the fields that identify it.
+/// Returns a copy of an entity that has only the fields which identify it.
 fn only_key(found: v1::Entity) -> v1::Entity {
     match found.entity {
         Some(Kind::ActionProfileMember(member)) => {

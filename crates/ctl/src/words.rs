@@ -1,17 +1,18 @@
-//! The words of a line.
+//! The division of a line into words.
 //!
-//! Words are separated by blanks. Quotes (`'a b'`, `"a b"`) keep blanks, and inside double quotes a
-//! backslash takes the next character as it is. A `#` at the beginning of a word starts a comment.
+//! Words are separated by blanks. Quotes (`'a b'`, `"a b"`) keep blanks, and inside double quotes,
+//! the character after a backslash is taken literally. A `#` at the beginning of a word starts a
+//! comment.
 
-/// The reason why a line has no words.
+/// The error for a line that cannot be divided into words, because a quote is not closed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the quote {quote} is not closed")]
 pub struct UnclosedQuote {
-    /// The character that opens the quote.
+    /// The character that opened the quote.
     pub quote: char,
 }
 
-/// A word, and the position of its first character in the line in bytes.
+/// A word of a line, and the offset of its first character in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Placed {
     pub(crate) at: usize,
@@ -30,7 +31,8 @@ pub fn split(line: &str) -> Result<Vec<String>, UnclosedQuote> {
     }
 }
 
-/// Splits a line into words with their positions. Also returns the quote that is open at the end.
+/// Splits a line into words with their offsets. Also returns the quotation mark that is still open
+/// at the end, if there is one.
 pub(crate) fn placed(line: &str) -> (Vec<Placed>, Option<char>) {
     let mut words: Vec<Placed> = Vec::new();
     let mut open: Option<Placed> = None;
@@ -62,7 +64,7 @@ fn push(open: &mut Option<Placed>, at: usize, character: char) {
     open.get_or_insert_with(|| Placed { at, text: String::new() }).text.push(character);
 }
 
-/// Returns a text as one word of a line, in quotes if it needs them.
+/// Returns a text in the form of a single word of a line, in quotes if necessary.
 #[must_use]
 pub fn quoted(text: &str) -> String {
     let is_plain = |character: char| {

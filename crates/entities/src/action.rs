@@ -36,9 +36,11 @@ pub enum TableAction {
     Call(ActionCall),
     /// The action of this member of the table's action profile.
     Member(MemberId),
-    /// The action of a member that the action selector chooses from this group.
+    /// The action of a member of this group. The action selector chooses the member for each
+    /// packet.
     Group(GroupId),
-    /// An action that the action selector chooses from a group within the entry.
+    /// An action from a group that the entry itself contains. The action selector chooses it for
+    /// each packet.
     OneShot(Box<OneShot>),
 }
 
@@ -48,20 +50,20 @@ pub enum TableAction {
 pub struct OneShot {
     /// The actions from which the selector chooses.
     pub members: Vec<OneShotMember>,
-    /// An action that belongs to the group as a whole, if it has one.
+    /// An action for the group as a whole, if it has one.
     pub group_action: Option<ActionCall>,
     /// The method by which a member is chosen for a packet.
     pub mode: SelectionMode,
-    /// The quantity that `size` counts, as the controller declares it.
+    /// The unit in which `size` is counted, as the controller declares it.
     pub counts: SizeCounts,
-    /// The size of the group, counted as `counts` declares.
+    /// The size of the group, in the unit that `counts` declares.
     pub size: u64,
 }
 
 /// A member of a one-shot group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OneShotMember {
-    /// The call of an action that the member stands for.
+    /// The call of an action that is run if the member is chosen.
     pub action: ActionCall,
     /// The relative frequency with which the member is chosen, or 0 if the selector determines the
     /// weights itself.
@@ -82,10 +84,10 @@ pub enum SelectionMode {
     Random,
 }
 
-/// The quantity that the size of a one-shot group counts.
+/// The unit in which the size of a one-shot group is counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SizeCounts {
-    /// The quantity that the action selector counts for its other groups.
+    /// The unit that the action selector uses for its other groups.
     #[default]
     Selector,
     /// The sum of the weights of the members.
@@ -94,7 +96,7 @@ pub enum SizeCounts {
     Members,
 }
 
-/// A port, in the form in which the control plane wrote it, so that reads return this form.
+/// A port in the form in which the control plane wrote it. Reads return the same form.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Port {
     /// A number (P4Runtime before 1.4).
@@ -117,7 +119,7 @@ impl Port {
 /// The port that must be up if a member of a group is to be chosen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Watch {
-    /// The member can be chosen whichever ports are up.
+    /// No port: the member can be chosen regardless of the state of ports.
     #[default]
     Nothing,
     /// A port number of P4Runtime before 1.4, which may be negative.

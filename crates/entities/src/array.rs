@@ -32,7 +32,7 @@ pub struct MeterConfig {
     pub peak_rate: u64,
     /// The peak burst size of the meter.
     pub peak_burst: u64,
-    /// The excess burst size (one rate, three colors).
+    /// The excess burst size, for a meter with a single rate and three colors.
     pub excess_burst: u64,
 }
 
@@ -47,7 +47,7 @@ pub struct MeterCounters {
     pub red: CounterData,
 }
 
-/// A cell of a counter array, or all cells.
+/// A cell of a counter array, or all of its cells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CounterCell {
     /// The identifier of the array.
@@ -58,7 +58,7 @@ pub struct CounterCell {
     pub data: CounterData,
 }
 
-/// A cell of a meter array, or all cells.
+/// A cell of a meter array, or all of its cells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MeterCell {
     /// The identifier of the array.
@@ -71,7 +71,7 @@ pub struct MeterCell {
     pub counters: Option<MeterCounters>,
 }
 
-/// A cell of a register array, or all cells.
+/// A cell of a register array, or all of its cells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegisterCell {
     /// The identifier of the array.

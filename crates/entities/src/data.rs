@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::schema::TranslatedTypeId;
 
-/// A resolved P4 type. Types are finite and not deeply nested, so code may recurse over a type
-/// without a limit of its own.
+/// A P4 type in which all references to named types are resolved. Types are finite and not deeply
+/// nested, so code may recurse over a type without a limit of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DataType {
     /// A string of bits, such as `bit<W>`.
@@ -41,7 +41,7 @@ pub enum DataType {
     Error(Arc<[String]>),
     /// An enum whose underlying type has this width in bits. Values without a name are legal.
     SerializableEnum(u32),
-    /// A translated type whose values are strings for the control plane. `None` stands for a type
+    /// A translated type, for whose values the control plane uses strings. `None` stands for a type
     /// that P4Info does not name.
     Text(Option<TranslatedTypeId>),
 }
@@ -60,9 +60,9 @@ pub enum BitsType {
 /// A value of any P4 type, in canonical form.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Data {
-    /// A canonical string of bits, or a text.
+    /// A string of bits in canonical form, or a string of a translated type.
     Bits(Box<[u8]>),
-    /// A varbit, with its dynamic width.
+    /// A varbit value with its dynamic width.
     Varbit {
         /// The dynamic width of the value in bits.
         bits: u32,
@@ -75,13 +75,13 @@ pub enum Data {
     Tuple(Vec<Data>),
     /// The values of a struct's members, in order.
     Struct(Vec<Data>),
-    /// A header: the values of its fields, or that it is invalid.
+    /// The values of a header's fields, or the fact that the header is invalid.
     Header(Header),
-    /// A header union: the name and the fields of its valid header.
+    /// The name and the field values of the valid header of a header union, if one is valid.
     Union(Union),
     /// The headers of a header stack, in order.
     HeaderStack(Vec<Header>),
-    /// A stack of header unions.
+    /// The header unions in a stack of header unions, in order.
     UnionStack(Vec<Union>),
     /// The name of a member of an enum.
     Enum(String),
@@ -99,8 +99,8 @@ pub type Header = Option<Vec<Box<[u8]>>>;
 pub type Union = Option<(String, Vec<Box<[u8]>>)>;
 
 impl DataType {
-    /// Returns whether the type is, or contains, a type whose values are strings for the control
-    /// plane.
+    /// Returns whether the type is, or contains, a translated type for whose values the control
+    /// plane uses strings.
     #[must_use]
     pub fn has_text(&self) -> bool {
         match self {

@@ -55,13 +55,13 @@ pub enum UpdateKind {
     Insert,
     /// The change of an entity that must exist.
     Modify,
-    /// The deletion of an entity that must exist and must not be in use. Only its identifying
-    /// fields matter.
+    /// The deletion of an entity that must exist and must not be in use. Only the fields that
+    /// identify the entity are considered.
     Delete,
 }
 
 /// A change that a control plane requests. Its form has been checked: identifiers belong to the
-/// program, and values fit and are canonical. The data plane decides whether the change is
+/// program, and values fit and are canonical. The data plane then decides whether the change is
 /// consistent with its state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Update {
@@ -99,13 +99,14 @@ pub enum Selection {
 /// The cells of an array that a read request selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cells {
-    /// All cells; in an array without a size, only those that differ from their initial state.
+    /// All cells. In an array of unknown size, only those cells that differ from their initial
+    /// state.
     All,
     /// The cell with this index.
     One(u64),
-    /// The cells that may differ from their initial state. If the array as a whole was set to a
-    /// value, that value precedes them, as a cell without index. These cells suffice to restore the
-    /// array, however large it is.
+    /// The cells that may differ from their initial state, which suffice to restore the array. If
+    /// the array as a whole was set to a value, this value precedes the cells, in a cell without
+    /// index. The selection is therefore short even if the array is large.
     Written,
 }
 
@@ -116,8 +117,8 @@ pub struct EntrySelection {
     pub table: TableId,
     /// Whether the table's default entry is selected, instead of the other entries.
     pub is_default: bool,
-    /// The match fields that entries must have, regardless of their priority; `None` selects
-    /// entries with any fields.
+    /// The match fields that entries must have, regardless of their priority. `None` selects
+    /// entries with any match fields.
     pub fields: Option<Box<[FieldMatch]>>,
     /// The priority that entries must have; `None` selects any priority.
     pub priority: Option<u32>,

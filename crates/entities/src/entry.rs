@@ -14,7 +14,8 @@ pub struct FieldMatch {
     pub matching: Matching,
 }
 
-/// A condition on a field. A condition that every value satisfies is omitted from a key instead.
+/// A condition on a field. A condition that every value satisfies is represented by its absence
+/// from the key.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Matching {
     /// The field must equal the value.
@@ -70,13 +71,13 @@ pub struct TableEntry {
     pub table: TableId,
     /// The identity of the entry in its table.
     pub key: EntryKey,
-    /// The action that a packet which matches the entry runs. If a modification has none, an entry
-    /// keeps its action, and the default entry returns to the default action of the program. A
-    /// default entry that is read has none if the program defines none.
+    /// The action that a packet which matches the entry runs. If a modification contains no action,
+    /// an entry keeps its action, and the default entry returns to the program's default action. In
+    /// a read, a default entry has no action if the program defines none.
     pub action: Option<TableAction>,
-    /// A number that the controller chooses. The switch stores and returns it.
+    /// A number that the controller chooses freely. The switch only stores and returns it.
     pub controller_metadata: u64,
-    /// Bytes that the controller chooses. The switch stores and returns them.
+    /// Bytes that the controller chooses freely. The switch only stores and returns them.
     pub metadata: Box<[u8]>,
     /// The time without a matching packet after which the control plane is notified, in
     /// nanoseconds, or 0 for never.
@@ -84,8 +85,8 @@ pub struct TableEntry {
     /// The nanoseconds since a packet last matched the entry or, if none did, since the entry was
     /// inserted. It is present only in reads, and only in tables with idle timeouts.
     pub since_last_hit_ns: Option<u64>,
-    /// The value of the direct counter. A write without one keeps the counter; a read has one if
-    /// the table has a direct counter.
+    /// The value of the direct counter. A write without a value leaves the counter unchanged. A
+    /// read contains the value if the table has a direct counter.
     pub counter: Option<CounterData>,
     /// The configuration of the direct meter. Without one, the meter marks all packets green.
     pub meter: Option<MeterConfig>,
@@ -98,7 +99,7 @@ pub struct TableEntry {
 }
 
 impl TableEntry {
-    /// Creates an entry that has only a key.
+    /// Creates an entry with this key and without an action or other data.
     #[must_use]
     pub fn new(table: TableId, key: EntryKey) -> Self {
         Self {

@@ -1,15 +1,15 @@
 //! Errors of the data plane and the control plane: a canonical code and a message.
 //!
 //! Every refusal reaches the client as one of the codes of `google.rpc` and a message for the
-//! author of the controller. A data plane therefore reports exactly this pair; clients could not
-//! distinguish anything finer. The position of an error in the list of outcomes shows to which
+//! author of the controller. A data plane therefore reports exactly this pair, since clients could
+//! not distinguish anything finer. The position of an error in the list of outcomes shows to which
 //! update of a batch it belongs.
 
 use std::fmt;
 
-/// The largest length of a message in bytes. Messages contain names that clients choose, and a
-/// status that does not fit into the headers of a response would reach the client as
-/// RESOURCE_EXHAUSTED.
+/// The largest length of an error message in bytes. It is limited because messages contain names
+/// that clients choose. A status that does not fit into the headers of a response would reach the
+/// client as RESOURCE_EXHAUSTED.
 pub const LONGEST_MESSAGE: usize = 500;
 
 /// The canonical codes (`google/rpc/code.proto`), with their numbers.
@@ -22,9 +22,9 @@ pub enum Code {
     Cancelled = 1,
     /// An error without a more specific code.
     Unknown = 2,
-    /// The request is wrong, independently of the state.
+    /// The request is invalid, regardless of the state of the system.
     InvalidArgument = 3,
-    /// The time for the request passed before it was executed.
+    /// The deadline of the request passed before it was executed.
     DeadlineExceeded = 4,
     /// The entity does not exist.
     NotFound = 5,
@@ -32,11 +32,11 @@ pub enum Code {
     AlreadyExists = 6,
     /// The caller lacks the permission.
     PermissionDenied = 7,
-    /// A limit of space or time was reached.
+    /// A limit, such as that of memory, of time or of the size of a table, was reached.
     ResourceExhausted = 8,
-    /// The state does not permit the request.
+    /// The state of the system does not permit the request.
     FailedPrecondition = 9,
-    /// The operation was abandoned because another one failed.
+    /// The operation was abandoned, for example because another one failed.
     Aborted = 10,
     /// A value is beyond the valid range.
     OutOfRange = 11,
@@ -140,7 +140,7 @@ impl EntityError {
         &self.message
     }
 
-    /// Adds the place where the error arose to the beginning of its message.
+    /// Prepends the place where the error arose to its message.
     #[must_use]
     pub fn within(mut self, place: impl fmt::Display) -> Self {
         self.message = shortened(format!("{place}: {}", self.message));

@@ -9,10 +9,10 @@
 //!
 //! * [`schema`]: the objects of a program, by identifier and by name.
 //! * [`value`], [`Value`], [`Data`]: values in canonical form.
-//! * [`names`], [`plain`]: objects, values and matches as people write them; [`written`]: their numbers
-//!   and addresses.
-//! * [`Entity`], [`Update`], [`Selection`]: the subjects of writes and reads.
-//! * [`Translations`]: the numbers of the strings that controllers use for translated types.
+//! * [`names`], [`plain`]: objects, values and matches in the forms in which people write them.
+//!   [`written`]: numbers and addresses in these forms.
+//! * [`Entity`], [`Update`], [`Selection`]: what is written and read.
+//! * [`Translations`]: the numbers that stand for the strings that controllers use.
 //! * [`DataPlane`], [`Reader`], [`Target`]: the interface of a data plane; [`write()`] applies a
 //!   batch of updates to it.
 

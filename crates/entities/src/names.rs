@@ -1,7 +1,8 @@
-//! The lookup of a program's objects by the names that people write: the full name, the alias, or
-//! the end of the full name after a dot, if no other object has that end.
+//! The lookup of a program's objects by the names that people write. Such a name can be the full
+//! name of an object, its alias, or the end of the full name after a dot, if no other object's name
+//! has this end.
 //!
-//! Commands, scripts, files with entries and bindings share these rules, so that a name means the
+//! Commands, scripts, files with entries and bindings share these rules, so that a name denotes the
 //! same object everywhere.
 
 use crate::schema::{
@@ -9,7 +10,7 @@ use crate::schema::{
     PacketField, Param, Register, Table, ValueSet,
 };
 
-/// The reason why a name means no object.
+/// The reason why a name does not denote an object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NameError {
@@ -18,9 +19,9 @@ pub enum NameError {
     Unknown {
         /// The kind of object.
         kind: &'static str,
-        /// The name.
+        /// The name as it was written.
         name: String,
-        /// The name that is probably meant.
+        /// The name of an object that was probably meant, if there is a similar one.
         meant: Option<String>,
         /// The names of the objects of that kind.
         known: Vec<String>,
@@ -30,16 +31,16 @@ pub enum NameError {
     Ambiguous {
         /// The kind of object.
         kind: &'static str,
-        /// The name.
+        /// The name as it was written.
         name: String,
-        /// The full names that end with it.
+        /// The full names that end with the written name.
         candidates: Vec<String>,
     },
 }
 
-/// Returns what to do about an unknown name.
+/// Returns the advice in the error message about an unknown name.
 fn among(meant: Option<&str>, known: &[String]) -> String {
-    /// The largest number of names that a message lists.
+    /// The largest number of known names that the message lists.
     const MOST: usize = 12;
     match (meant, known) {
         (Some(meant), _) => format!("did you mean '{meant}'?"),
@@ -60,7 +61,7 @@ pub trait Named {
     /// Returns the alias of the object in P4Info, which is empty if it has none.
     fn alias(&self) -> &str;
 
-    /// Returns the shorter name of the object: its alias if it has one.
+    /// Returns the short name of the object: its alias or, if it has none, its full name.
     fn short(&self) -> &str {
         if self.alias().is_empty() { self.name() } else { self.alias() }
     }
@@ -94,10 +95,10 @@ macro_rules! named {
 named! { Table Action ActionProfile Counter DirectCounter Meter DirectMeter Register Digest ValueSet }
 named! { without alias: MatchField Param PacketField }
 
-/// Returns the object with a name. `kind` is the kind of the objects in errors.
+/// Returns the object that the name `given` denotes. `kind` is the kind of the objects in errors.
 ///
 /// # Errors
-/// Returns an error that names the objects of the kind if there is none, or several.
+/// Returns an error if the name denotes no object or several. It lists the objects in question.
 pub fn find<'o, T: Named>(
     kind: &'static str,
     given: &str,
@@ -134,7 +135,7 @@ fn unknown<'o, T: Named + 'o>(
     NameError::Unknown { kind, name: given.to_owned(), meant, known }
 }
 
-/// Returns whether a full name ends with another one after a dot.
+/// Returns whether `name` consists of a prefix, a dot and `end`.
 #[must_use]
 pub fn is_end(name: &str, end: &str) -> bool {
     let before = name.strip_suffix(end);
@@ -142,10 +143,11 @@ pub fn is_end(name: &str, end: &str) -> bool {
 }
 
 /// Returns the position of the only name that satisfies a condition. The conditions are tried in
-/// order, and the first that any name satisfies decides. Returns `None` if no name satisfies any.
+/// order, and only the first condition that any name satisfies is considered. Returns `None` if no
+/// name satisfies a condition.
 ///
 /// # Errors
-/// Returns two of the names if several satisfy the condition that decides.
+/// Returns two of the names if several satisfy that condition.
 pub fn only<'n>(
     names: impl Iterator<Item = &'n str> + Clone,
     conditions: &[&dyn Fn(&str) -> bool],
@@ -161,10 +163,11 @@ pub fn only<'n>(
     Ok(None)
 }
 
-/// Returns the name that a word probably means: the nearest one, if a third of its letters or fewer
-/// are wrong, or one of which it is the beginning.
+/// Returns the name that a word probably stands for, or `None` if no name is similar enough. A name
+/// is similar if at most a third of the word's letters, but at least one letter, may differ, or if
+/// the name begins with the word.
 pub fn meant<'n>(given: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    /// The number of letters from which the beginning of a name stands for it.
+    /// The number of letters that a word must have to stand for a name that begins with it.
     const BEGINNING: usize = 3;
     let given = given.to_lowercase();
     let length = given.chars().count();

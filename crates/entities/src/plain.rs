@@ -1,9 +1,10 @@
-//! Plain values: values and matches as people write them in commands, files and programs.
+//! Plain values: values and matches in the forms in which people write them in commands, files and
+//! programs.
 //!
 //! A plain value is a number, an address, a truth value, or the string of a translated type. The
-//! type of its field decides what it may be, and whatever does not fit is refused: a value never
-//! becomes another one silently. All sources of plain values share these rules: `ctl`, the
-//! `runtime.json` files of the p4lang tutorials, and the Python package.
+//! type of its field determines which of these it may be. A value that does not fit is refused, and
+//! is never silently converted to another one. All sources of plain values share these rules:
+//! `ctl`, the `runtime.json` files of the p4lang tutorials, and the Python package.
 //!
 //! | field | plain match |
 //! | --- | --- |
@@ -29,10 +30,10 @@ use crate::written;
 use std::borrow::Cow;
 use std::fmt;
 
-/// The word for a match that every value satisfies.
+/// The text of a match that every value satisfies.
 pub const ANY: &str = "*";
 
-/// A value as its writer wrote it.
+/// A value in the form in which its author wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Plain<'p> {
     /// A number that is not negative, as big-endian bytes of any length.
@@ -45,7 +46,7 @@ pub enum Plain<'p> {
     Bytes(Cow<'p, [u8]>),
 }
 
-/// A match as its writer wrote it.
+/// A match in the form in which its author wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlainMatch<'p> {
     /// Every value matches.
@@ -64,7 +65,7 @@ pub struct PlainError {
     pub name: String,
     /// The value as it was written, with quotation marks if it is a text.
     pub value: String,
-    /// The reason why it does not fit, and the form that does.
+    /// The reason why the value does not fit, and the form that the field requires.
     pub problem: String,
 }
 
@@ -106,12 +107,12 @@ impl fmt::Display for PlainMatch<'_> {
     }
 }
 
-/// The field or parameter that a value belongs to.
+/// The field or parameter that a plain value is converted for.
 #[derive(Clone, Copy)]
 struct Target<'t> {
     name: &'t str,
     kind: ValueType,
-    /// The match or value that errors show.
+    /// The match or value as error messages show it.
     shown: &'t dyn fmt::Display,
 }
 
@@ -129,7 +130,7 @@ impl Target<'_> {
         Value::new(self.kind, &bytes).map_err(|error| self.refuse(error.to_string()))
     }
 
-    /// Returns the bytes of a value of `bits` bits.
+    /// Returns the bytes of a plain value for a field of `bits` bits.
     fn bits<'p>(self, plain: &'p Plain<'_>, bits: u32) -> Result<Cow<'p, [u8]>, PlainError> {
         let text = match plain {
             // Zero has one byte.
@@ -174,7 +175,8 @@ impl Target<'_> {
         length.ok_or_else(|| self.refuse(format!("the length of a prefix is 0 to {bits}")))
     }
 
-    /// Returns a value and a mask of `bits` bits, both as wide as the field.
+    /// Returns the value and the mask of a ternary match on a field of `bits` bits, both as wide as
+    /// the field.
     fn masked(self, plain: &PlainMatch<'_>, bits: u32) -> Result<(Vec<u8>, Vec<u8>), PlainError> {
         let wide_value = |plain: &Plain<'_>| Ok(wide(self.value(plain)?.bytes(), bits));
         let (found, mask) = match parts(plain, &["&&&"]) {
@@ -197,7 +199,8 @@ impl Target<'_> {
     }
 }
 
-/// Returns the bytes of the string of a translated type. A number stands for its decimal digits.
+/// Returns the bytes of a plain value for a field whose values are strings. A number stands for the
+/// string of its decimal digits.
 fn string<'p>(plain: &'p Plain<'_>) -> Cow<'p, [u8]> {
     match plain {
         Plain::Text(text) => Cow::Borrowed(text.as_bytes()),
@@ -214,7 +217,8 @@ enum Parts<'p> {
     Two(Plain<'p>, Plain<'p>),
 }
 
-/// Splits a match at the first of the separators that it contains.
+/// Splits a plain match into two parts at the first of the separators that occurs in it, if any
+/// does.
 fn parts<'p>(plain: &'p PlainMatch<'p>, separators: &[&str]) -> Parts<'p> {
     match plain {
         PlainMatch::Any => Parts::Any,
@@ -233,7 +237,8 @@ fn parts<'p>(plain: &'p PlainMatch<'p>, separators: &[&str]) -> Parts<'p> {
     }
 }
 
-/// Returns the value of a parameter or field. `name` is its name in errors.
+/// Converts a plain value to a value of the type `kind`. `name` is the name of the parameter or
+/// field in errors.
 ///
 /// # Errors
 /// Returns an error if the plain value does not fit the type.
@@ -241,8 +246,8 @@ pub fn value(name: &str, kind: ValueType, plain: &Plain<'_>) -> Result<Value, Pl
     Target { name, kind, shown: plain }.value(plain)
 }
 
-/// Returns the match of a field, or `None` if every value of the field matches. Bits of a value
-/// that its prefix or mask leaves out are ignored.
+/// Converts a plain match to a match of the field. Returns `None` if every value of the field
+/// matches. Bits of the value that the prefix or mask excludes are ignored.
 ///
 /// # Errors
 /// Returns an error if the plain match does not fit the field.
@@ -320,7 +325,8 @@ pub fn matching(
     Ok(Some(found))
 }
 
-/// Returns a number with the leading `length` of `bits` bits set, in whole bytes.
+/// Returns a number of `bits` bits in which the `length` most significant bits are set, as whole
+/// bytes.
 #[must_use]
 pub fn ones(length: u32, bits: u32) -> Vec<u8> {
     let width = bytes_of(bits) * 8;
@@ -335,7 +341,7 @@ fn bytes_of(bits: u32) -> usize {
     bits.div_ceil(8) as usize
 }
 
-/// Returns a number of at most `bits` bits with leading zeros.
+/// Returns a number padded with leading zeros to the number of bytes that `bits` bits need.
 #[must_use]
 pub fn wide(bytes: &[u8], bits: u32) -> Vec<u8> {
     let missing = bytes_of(bits).saturating_sub(bytes.len());

@@ -1,10 +1,10 @@
 //! The interface of a data plane: the operations that a switch performs for its control plane.
 //!
 //! Above the interface is a protocol layer, which checks the form of requests and the permissions
-//! of clients, and which knows about atomicity, messages and statuses. Below it is the component
-//! that processes packets. Only this component knows the present state, because packets may write
-//! too, so only it can report that an entry exists or that a table is full. Neither side depends on
-//! the messages of a protocol.
+//! of clients, and which handles atomicity, messages and statuses. Below the interface is the
+//! component that processes packets. Only this component knows the present state, because packets
+//! may write too, so only it can report that an entry exists or that a table is full. Neither layer
+//! depends on the messages of a protocol.
 //!
 //! * Updates are prepared one by one in the order of the batch, each in view of the earlier ones,
 //!   and are then committed or rolled back together ([`write`]).
@@ -54,12 +54,12 @@ pub trait DataPlane: Debug + Send {
     fn reader(&self, now: Nanos) -> Box<dyn Reader>;
 
     /// Returns the entries of which the control plane must be notified: their idle timeout has
-    /// passed since their last hit, or since this method last returned them. Entries that the
-    /// program lets expire by themselves are deleted instead.
+    /// passed since their last hit, or since this method last returned them. If the program itself
+    /// makes entries expire, these entries are deleted instead of being returned.
     fn expire(&mut self, now: Nanos) -> Vec<TableEntry>;
 
-    /// Returns the next time at which [`Self::expire`] should be called; no entry expires earlier.
-    /// `None` if no entry has an idle timeout.
+    /// Returns the time at which [`Self::expire`] should next be called. No entry expires before
+    /// it. Returns `None` if no entry has an idle timeout.
     fn next_expiry(&self) -> Option<Nanos>;
 
     /// Returns the widths, in bits, that the fields of a controller header (`packet_in`,
@@ -80,10 +80,11 @@ pub trait DataPlane: Debug + Send {
 /// The parts of a batch of updates that packets may see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Visibility {
-    /// Each update separately, in order, at any time after it was prepared.
+    /// Packets may see each update of the batch separately, in order, at any time after the update
+    /// was prepared.
     Single,
-    /// All updates or none: no packet is processed between two updates of the batch, and no packet
-    /// sees an update that is rolled back.
+    /// Packets may see all updates of the batch or none: no packet is processed between two
+    /// updates, and no packet sees an update that is rolled back.
     Batch,
 }
 
@@ -122,7 +123,7 @@ pub enum Cursor {
 }
 
 impl Cursor {
-    /// Returns the number of the next entity.
+    /// Returns the number of the next entity, or 0 at the start.
     #[must_use]
     pub fn number(&self) -> u64 {
         match self {
@@ -176,12 +177,12 @@ pub enum Atomicity {
 /// Applies a batch and returns the outcome of each update, in order. An item of `updates` may be an
 /// error, if its form was already refused, or `None`, if it changes nothing.
 ///
-/// Unless every update is attempted, the first refused update has its own error, and all others are
-/// ABORTED.
+/// If a refused update ends the batch, the outcome of this update is its own error, and the outcome
+/// of all others is ABORTED.
 ///
 /// `keep` receives the outcomes after all updates were attempted and before anything is committed,
-/// so that the owner can record the accepted updates. If `keep` fails, the batch is rolled back and
-/// every outcome is its error. `keep` is not called if no update was accepted.
+/// so that the caller can record the accepted updates. If `keep` fails, the batch is rolled back
+/// and every outcome is the error of `keep`. If no update was accepted, `keep` is not called.
 pub fn write<P: DataPlane + ?Sized>(
     plane: &mut P,
     updates: impl ExactSizeIterator<Item = Result<Option<Update>, EntityError>>,

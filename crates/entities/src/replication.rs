@@ -17,7 +17,7 @@ pub struct MulticastGroup {
     pub id: MulticastGroupId,
     /// The replicas of the group. The switch makes one copy of a packet for each.
     pub replicas: Box<[Replica]>,
-    /// Bytes that the controller chooses. The switch stores and returns them.
+    /// Bytes that the controller chooses freely. The switch only stores and returns them.
     pub metadata: Box<[u8]>,
 }
 
@@ -42,11 +42,11 @@ pub struct Replica {
     pub port: Option<Port>,
     /// The instance number, which distinguishes copies to the same port.
     pub instance: u32,
-    /// The destinations to use if the port is down. The first whose port is up is used.
+    /// The alternative destinations for the case that the port is down, in order of preference.
     pub backups: Box<[Backup]>,
 }
 
-/// An alternative destination of a copy, for the case that its port is down.
+/// An alternative destination of a copy, which is used if the port of the copy is down.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Backup {
     /// The port that the copy is sent to, as a byte string without leading zeros.

@@ -34,7 +34,8 @@ impl Value {
         Ok(Self::canonical(kind.bits().unwrap_or(0), bytes))
     }
 
-    /// Creates a value from a canonical string of `bits` bits; 0 stands for text.
+    /// Creates a value from its canonical bytes. `bits` is its width, or 0 for a string of a
+    /// translated type.
     pub(crate) fn canonical(bits: u32, bytes: &[u8]) -> Self {
         let mut inline = [0; INLINE];
         match (inline.get_mut(..bytes.len()), u8::try_from(bytes.len())) {
@@ -55,7 +56,7 @@ impl Value {
         (needed <= bits).then(|| Self::canonical(bits, bytes))
     }
 
-    /// Returns the canonical bytes of the value. Only a string can have none.
+    /// Returns the canonical bytes of the value. They can only be empty for a string.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         match &self.0 {
@@ -95,7 +96,7 @@ impl PartialOrd for Value {
     }
 }
 
-/// Orders numbers of one width by value: shorter canonical strings come first.
+/// Orders numbers of the same width by value, because shorter canonical strings come first.
 impl Ord for Value {
     fn cmp(&self, other: &Self) -> Ordering {
         let key = |value: &Self| (value.bits(), value.bytes().len());

@@ -15,7 +15,7 @@ pub use self::objects::*;
 #[derive(Debug)]
 pub struct Schema(Objects);
 
-/// The objects of a program that make up its schema. Whoever creates them guarantees that
+/// The objects of a program, from which its schema is created. The creator must ensure that
 /// references between them resolve.
 #[derive(Debug)]
 pub struct Objects {
@@ -41,7 +41,7 @@ pub struct Objects {
     pub value_sets: Catalog<ValueSetId, ValueSet>,
     /// The instances of externs that the architecture defines.
     pub externs: Catalog<ExternId, ExternInstance>,
-    /// The types whose values are strings for controllers, by identifier.
+    /// The translated types, for whose values controllers use strings, by identifier.
     pub translated_types: Vec<TranslatedType>,
     /// The fields of the header of packet-ins, or `None` if the program declares none.
     pub packet_in: Option<PacketHeader>,
@@ -91,13 +91,13 @@ impl Schema {
         externs ExternId ExternInstance
     }
 
-    /// Returns the types whose values are strings for controllers, by identifier.
+    /// Returns the translated types, for whose values controllers use strings, by identifier.
     #[must_use]
     pub fn translated_types(&self) -> &[TranslatedType] {
         &self.0.translated_types
     }
 
-    /// Returns the identifier of a translated type by its name.
+    /// Returns the identifier of the translated type with this name, or `None` if there is none.
     #[must_use]
     pub fn translated_type(&self, name: &str) -> Option<TranslatedTypeId> {
         let mut ids = (0..).map(TranslatedTypeId).zip(&self.0.translated_types);

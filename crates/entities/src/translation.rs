@@ -1,19 +1,20 @@
-//! The numbers that a program uses for strings of controllers (`@p4runtime_translation` with
-//! `string`; specification of P4Runtime 1.5, "Translation of User-defined Types").
+//! The numbers that a program uses in place of the strings that controllers use
+//! (`@p4runtime_translation` with `string`; specification of P4Runtime 1.5, "Translation of
+//! User-defined Types").
 //!
-//! A type is known by its name, since the URIs of programs are often empty. Some pairs of string
-//! and number are given by the program (`@p4runtime_translation_mappings`). Any other string
-//! is assigned the least free number when an update first contains it. Updates that are refused or
-//! rolled back return their numbers, and reads and deletions assign none. A string that no entity
-//! contains any more keeps its number until numbers run out; then the string that was written
-//! least recently loses it.
+//! A type is identified by its name, since the URIs of programs are often empty. Some pairs of
+//! string and number are given by the program (`@p4runtime_translation_mappings`). Any other string
+//! is assigned the least free number when an update first contains it. If an update is refused or
+//! rolled back, the numbers that it was assigned become free again. Reads and deletions assign no
+//! numbers. A string that no entity contains any more keeps its number until numbers run out. Then
+//! the string that was written least recently loses its number.
 //!
 //! Which strings are in use is determined only when numbers run out, by visiting all entities.
 //! Counting references at each write instead would miss the entries that packets add and that
 //! expire.
 //!
-//! If the values of a type are ports, decimal digits are the port's number, and so is its name.
-//! Other strings get numbers that no port has.
+//! If the values of a type are ports, the decimal digits and the name of a port denote the port's
+//! number. Other strings get numbers that no port has.
 
 mod pairs;
 #[cfg(test)]
@@ -28,15 +29,15 @@ use crate::schema::TranslatedTypeId;
 pub use self::pairs::{LONGEST_TEXT, PortNames, TypeOfProgram, Used};
 use self::pairs::{NotAssigned, PairUndo, Pairs, shown};
 
-/// The translated types of a loaded program, each with its strings and their numbers. The control
-/// plane changes them, and threads that process packets read them.
+/// The translated types of a loaded program, each with its pairs of strings and numbers. The
+/// control plane changes the pairs, and threads that process packets read them.
 #[derive(Debug, Default)]
 pub struct Translations {
     types: RwLock<Vec<Pairs>>,
     names: HashMap<String, TranslatedTypeId>,
 }
 
-/// A string that was assigned a number, with the name of its type.
+/// A pair of a string and the number that it was assigned, with the name of its type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TranslationPair {
     /// The name of the type in P4Info.
@@ -47,7 +48,7 @@ pub struct TranslationPair {
     pub number: u128,
 }
 
-/// An assignment that can be undone.
+/// The information that is needed to undo the assignment of a number to a string.
 #[derive(Debug)]
 #[must_use = "a refused update must return the numbers that it was assigned"]
 pub struct TranslationUndo {
@@ -56,7 +57,7 @@ pub struct TranslationUndo {
 }
 
 impl TranslationUndo {
-    /// Returns whether nothing was assigned, because the string already had a number.
+    /// Returns whether there is nothing to undo, because the string already had a number.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         matches!(self.pair, PairUndo::Nothing)
@@ -64,7 +65,7 @@ impl TranslationUndo {
 }
 
 impl Translations {
-    /// Creates the translations of these types, which are in the order of their identifiers.
+    /// Creates the translations of these types, which must be in the order of their identifiers.
     ///
     /// # Errors
     /// Returns an error if a given number does not fit its type.
@@ -87,7 +88,8 @@ impl Translations {
         self.read().get(of.index())?.number(text)
     }
 
-    /// Returns the string of a number, or `None` if it has none. A port always has one.
+    /// Returns the string of a number, or `None` if the number has no string. If the values of the
+    /// type are ports, every number has one.
     #[must_use]
     pub fn text(&self, of: TranslatedTypeId, number: u128) -> Option<Arc<[u8]>> {
         self.read().get(of.index())?.text(number)
@@ -124,9 +126,9 @@ impl Translations {
         )
     }
 
-    /// Gives a number to a string that has none, and records that an update contains the string.
-    /// `used` returns the numbers and strings that entities contain. It is called only if numbers
-    /// run out, because it visits all entities.
+    /// Assigns a number to a string that has none, and records that an update contains the string.
+    /// `used` returns the numbers and strings that entities contain. It is called only if it is
+    /// needed, because it visits all entities.
     ///
     /// # Errors
     /// Returns an error if the string is no value of the type, or if all numbers are in use.
@@ -162,37 +164,41 @@ impl Translations {
         }
     }
 
-    /// Begins a batch of updates, from which [`Self::changed`] counts.
+    /// Begins a batch of updates. [`Self::changed`] returns the pairs that were assigned since
+    /// then.
     pub fn begin_batch(&self) {
         self.write().iter_mut().for_each(Pairs::begin_batch);
     }
 
-    /// Begins an update. The strings that it contains keep their numbers until it ends.
+    /// Begins an update. Strings that it contains cannot lose their numbers before the next update
+    /// begins.
     pub fn begin_update(&self) {
         self.write().iter_mut().for_each(Pairs::begin_update);
     }
 
-    /// Records that an update was undone, so that entities may contain other strings than before.
+    /// Records that an update was undone. Entities may then contain strings that were unused
+    /// before.
     pub fn undone(&self) {
         self.write().iter_mut().for_each(Pairs::forget_unused);
     }
 
-    /// Gives a number that the program itself writes, such as one in a constant entry, its decimal
-    /// digits as its string, if both are free.
+    /// Assigns a number that the program itself writes, such as one in a constant entry, to the
+    /// string of its decimal digits, if both the number and the string are free.
     pub fn give_digits(&self, of: TranslatedTypeId, number: u128) {
         if let Some(pairs) = self.write().get_mut(of.index()) {
             pairs.give_digits(number);
         }
     }
 
-    /// Reserves a number, so that it is assigned to no string. A string that has it keeps it.
+    /// Reserves a number, so that it is not assigned to a string in the future. If a string has the
+    /// number already, it keeps it.
     pub fn reserve(&self, of: TranslatedTypeId, number: u128) {
         if let Some(pairs) = self.write().get_mut(of.index()) {
             pairs.reserve(number);
         }
     }
 
-    /// Returns the pairs that the updates of the present batch were assigned.
+    /// Returns the pairs that were assigned to the updates of the current batch.
     #[must_use]
     pub fn changed(&self) -> Vec<TranslationPair> {
         let types = self.read();
@@ -205,7 +211,8 @@ impl Translations {
         changed.collect()
     }
 
-    /// Returns those of [`Self::changed`] whose strings stand for ports, but for none that exists.
+    /// Returns those pairs of [`Self::changed`] whose type stands for ports, but whose string
+    /// denotes no existing port.
     #[must_use]
     pub fn changed_without_port(&self) -> Vec<TranslationPair> {
         let mut changed = self.changed();
@@ -217,7 +224,7 @@ impl Translations {
         changed
     }
 
-    /// Returns all assigned pairs, by type and number.
+    /// Returns all pairs except those that the program itself assigned, ordered by type and number.
     #[must_use]
     pub fn assigned(&self) -> Vec<TranslationPair> {
         let types = self.read();
@@ -227,7 +234,7 @@ impl Translations {
         all.collect()
     }
 
-    /// Plans assignments: when one of these strings is next assigned a number, it gets the planned
+    /// Plans assignments. When one of these strings is next assigned a number, it gets the planned
     /// one. Pairs of types that the program does not have are ignored.
     pub fn plan(&self, planned: &[TranslationPair]) {
         let mut types = self.write();
@@ -239,7 +246,8 @@ impl Translations {
         }
     }
 
-    /// Ends a plan: strings that no update contained get their planned numbers if these are free.
+    /// Ends the plan. Strings that no update has contained get their planned numbers, if these are
+    /// free.
     pub fn settle(&self) {
         self.write().iter_mut().for_each(Pairs::settle);
     }

@@ -1,4 +1,5 @@
-//! The occupancy of an action profile or action selector, and the checks against its limits.
+//! The numbers and sizes of the members and groups in an action profile or selector, and the checks
+//! against its limits.
 
 use crate::error::EntityError;
 use crate::schema::ActionProfile;
@@ -33,7 +34,8 @@ impl ProfileUsage {
         Ok(())
     }
 
-    /// Checks that there is room for a group of size `size` that replaces one of size `replaced`.
+    /// Checks that a group of size `size` can replace a group of size `replaced` (0 for a new
+    /// group).
     ///
     /// # Errors
     /// Returns RESOURCE_EXHAUSTED if the sizes of all groups would exceed the limit.
@@ -54,8 +56,8 @@ impl ProfileUsage {
         }
     }
 
-    /// Checks that a table entry may have a one-shot group of size `size` that replaces one of size
-    /// `replaced`.
+    /// Checks that a table entry can have a one-shot group of size `size` in place of one of size
+    /// `replaced` (0 for none).
     ///
     /// # Errors
     /// Returns an error if the group does not fit, or the selector has members or groups.

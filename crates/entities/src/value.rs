@@ -1,9 +1,9 @@
 //! P4Runtime byte strings (specification 1.5, "Bytestrings" and "Match Format").
 //!
-//! A value is transmitted as a big-endian string of any length; the canonical form is the shortest
-//! one. A receiver accepts every length and checks the value against the width in P4Info. The
-//! functions here borrow their argument and return a part of it, so that checking a value allocates
-//! no memory.
+//! A value is transmitted as a big-endian string of any length. Its canonical form is the shortest
+//! such string. A receiver accepts every length and checks the value against the width in P4Info.
+//! The functions here borrow their argument and return a subslice of it, so that checking a value
+//! allocates no memory.
 //!
 //! The specification names two codes for a malformed string: OUT_OF_RANGE in the definition of byte
 //! strings, and INVALID_ARGUMENT in the summaries of match fields and action parameters. Here, an
@@ -21,16 +21,16 @@ use crate::error::{Code, EntityError};
 pub enum ValueType {
     /// An unsigned number of this many bits.
     Bits(NonZeroU32),
-    /// A string of a translated type (`p4runtime_translation` with `string`). Every nonempty string
-    /// of bytes is a value.
+    /// A string of a translated type (`p4runtime_translation` with `string`). Every nonempty byte
+    /// string is a valid value.
     Text,
-    /// A string of a translated type in which the program gives the empty string a number, so that
-    /// every string of bytes is a value.
+    /// A string of a translated type in which the program assigns a number to the empty string.
+    /// Every byte string, including the empty one, is a valid value.
     TextOrEmpty,
 }
 
 impl ValueType {
-    /// Returns the canonical form of `value`, which is a part of `value`.
+    /// Returns the canonical form of `value`, which is a subslice of `value`.
     ///
     /// # Errors
     /// Returns an error if `value` is no value of this type.
@@ -42,7 +42,7 @@ impl ValueType {
         }
     }
 
-    /// Returns the width in bits, or `None` for text.
+    /// Returns the width in bits, or `None` for a string of a translated type.
     pub fn bits(self) -> Option<u32> {
         match self {
             Self::Bits(bits) => Some(bits.get()),
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn prefixes() {
+    fn a_prefix_has_no_bits_after_its_length() {
         assert_eq!(prefix(b"\x0a\x00\x00\x00", 8, 32), Ok(&b"\x0a\x00\x00\x00"[..]));
         assert_eq!(prefix(b"\x00", 1, 32), Ok(&b"\x00"[..]));
         assert_eq!(
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn masks() {
+    fn a_masked_value_has_no_bits_outside_its_mask() {
         assert_eq!(ternary(b"\x00\x10", b"\x00\xf0", 16), Ok((&b"\x10"[..], &b"\xf0"[..])));
         assert_eq!(ternary(b"\x11", b"\xf0", 16), Err(ValueError::BitsOutsideMask));
         assert_eq!(ternary(b"\x01\x00", b"\xf0", 16), Err(ValueError::BitsOutsideMask));
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges() {
+    fn a_range_is_ascending_and_excludes_a_value() {
         assert_eq!(range(b"\x00\x05", b"\x01\x00", 16), Ok((&b"\x05"[..], &b"\x01\x00"[..])));
         assert_eq!(range(b"\x05", b"\x05", 16), Ok((&b"\x05"[..], &b"\x05"[..])));
         assert_eq!(range(b"\x01\x00", b"\xff", 16), Err(ValueError::ReversedRange));
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers() {
+    fn numbers_are_encoded_in_the_fewest_bytes() {
         assert_eq!(encode(0), &b"\x00"[..]);
         assert_eq!(encode(0x1ff), &b"\x01\xff"[..]);
         assert_eq!(encode(u128::MAX).len(), 16);

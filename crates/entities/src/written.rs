@@ -1,12 +1,12 @@
 //! Values as people write them: numbers in several bases, and addresses.
 //!
-//! Scripts, configuration files and command lines share this reading, so that a value means the
-//! same everywhere. All functions return big-endian bytes.
+//! Scripts, configuration files and command lines parse values by these rules, so that a value has
+//! the same meaning everywhere. All functions return big-endian bytes.
 
 use std::net::IpAddr;
 
-/// The largest number of characters of a number. The time to convert a decimal number grows with
-/// the square of its length.
+/// The largest number of characters in the text of a number. It is limited because the time to
+/// convert a decimal number grows with the square of its length.
 const LONGEST_NUMBER: usize = 4096;
 
 /// Returns the bytes of an IPv4 address (`10.0.0.1`), an IPv6 address (`2001:db8::1`) or an
@@ -29,8 +29,8 @@ fn ethernet(text: &str) -> Option<Vec<u8>> {
     (bytes.len() == 6).then_some(bytes)
 }
 
-/// Returns the shortest bytes of a number such as `42`, `0x2a`, `0b101` or `0o17`, in which
-/// underscores are ignored. Zero is one byte. Returns `None` for other texts.
+/// Returns the value of a number such as `42`, `0x2a`, `0b101` or `0o17` in the fewest bytes.
+/// Underscores are ignored. Zero is one byte. Returns `None` for other texts.
 #[must_use]
 pub fn number(text: &str) -> Option<Vec<u8>> {
     let (radix, digits) = match text.get(..2) {
@@ -59,7 +59,7 @@ pub fn number(text: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Returns the bytes of an address or a number.
+/// Returns the bytes of an address or a number, or `None` for other texts.
 #[must_use]
 pub fn value(text: &str) -> Option<Vec<u8>> {
     number(text).or_else(|| address(text))

@@ -3,7 +3,8 @@
 //!
 //! A connection is in one of three stages. It is *handshaking* until the client's SETTINGS frame
 //! has arrived, *silent* while it has no call that has received a message, and *serving* otherwise.
-//! A serving connection with the stream of a primary is *protected*.
+//! A serving connection is *protected* if one of its streams is that of a device's primary
+//! controller.
 //!
 //! When a limit on the number of connections is reached, a new connection evicts the oldest
 //! handshaking or silent connection of the address that has the most connections. Idle connections
@@ -203,9 +204,9 @@ impl Admission {
         }
     }
 
-    /// Protects the connection from eviction while at least one of its streams is primary. Each
-    /// stream calls this function with true when it becomes primary, and with false when it no
-    /// longer is.
+    /// Protects the connection from eviction while at least one of its streams belongs to a primary
+    /// controller. Each stream calls this function with true when its controller becomes primary,
+    /// and with false when the controller no longer is.
     pub fn protect(&mut self, id: ConnectionId, is_primary: bool) {
         if let Some(connection) = self.connections.get_mut(&id) {
             let primaries = &mut connection.primaries;
@@ -305,9 +306,9 @@ impl Admission {
     }
 
     /// Returns whether a serving connection may have an HTTP/2 window of full size. If so, the
-    /// window counts as memory of the connection from then on. The windows of all unprotected
-    /// connections together may use only half of the total memory, so that windows evict no
-    /// connection.
+    /// memory that the connection holds includes the window from then on. The windows of all
+    /// unprotected connections together may use only half of the total memory, so that windows
+    /// never cause an eviction.
     pub fn widen(&mut self, id: ConnectionId) -> bool {
         let more = (CONNECTION_WINDOW - FIRST_WINDOW) as usize;
         let Some(connection) = self.connections.get_mut(&id) else { return false };

@@ -169,10 +169,10 @@ impl Line {
         self.streams.are_open() && !refused
     }
 
-    /// Opens a call of the method at `path`. The messages that are put into the returned outbox are
-    /// sent as requests of the call, and at most `queue_limit` of them may wait in the outbox. The
-    /// second part of the result is a future with the server's response, which is separate because
-    /// some servers read a message before they respond.
+    /// Opens a call of the method at `path`, and returns its outbox and a future of the server's
+    /// response. Messages that are put into the outbox are sent as requests of the call, and at
+    /// most `queue_limit` of them may wait in it. The future is separate because some servers read
+    /// a message before they respond.
     ///
     /// # Errors
     ///
@@ -313,7 +313,7 @@ where
     Ok(Line { http2, streams, origin, ends, response_limit })
 }
 
-/// A connection, independent of its transport, on which calls can begin.
+/// A connection on which calls can begin, whatever its transport (such as TCP or TLS).
 trait Streams: Send + Sync {
     /// Begins on the connection the call that `make` returns, unless the connection has ended.
     fn begin(&self, make: Box<dyn FnOnce(Link) -> Box<dyn Call> + '_>);
@@ -337,7 +337,7 @@ where
     }
 }
 
-/// The HTTP/2 connection of a client, as a connection that a task polls.
+/// The HTTP/2 connection of a client, in the form in which a connection's task polls it.
 struct Dialled<T: AsyncRead + AsyncWrite + Unpin>(h2::client::Connection<T, Bytes>);
 
 impl<T> Connection for Dialled<T>

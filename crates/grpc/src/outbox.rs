@@ -210,7 +210,7 @@ impl<T> Outbox<T> {
         wake_both(state);
     }
 
-    /// Records whether the messages are for a primary. The connection of a primary is protected
+    /// Records whether the messages are for a primary controller, whose connection is protected
     /// from eviction.
     pub fn set_primary(&self, is_primary: bool) {
         let mut state = self.lock();
@@ -218,7 +218,7 @@ impl<T> Outbox<T> {
         state.held.set_primary(is_primary && is_open);
     }
 
-    /// Returns the number of messages that count against the limit: those that are queued, and
+    /// Returns the number of messages that count towards the limit: those that are queued, and
     /// those that the reader took with its latest swap.
     pub fn waiting(&self) -> usize {
         self.lock().waiting().0

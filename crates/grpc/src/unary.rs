@@ -1,4 +1,4 @@
-//! Adapters that turn functions into gRPC methods of tonic.
+//! Adapters that make a function a method of a tonic service.
 
 use std::{
     future::{Ready, ready},
@@ -10,7 +10,7 @@ use tonic::{
     server::{ServerStreamingService, UnaryService},
 };
 
-/// An adapter of a function that returns the response immediately to a gRPC method.
+/// An adapter that makes a function a gRPC method. The function returns its response immediately.
 pub struct Method<F>(pub F);
 
 impl<Q, A, F> UnaryService<Q> for Method<F>
@@ -25,7 +25,7 @@ where
     }
 }
 
-/// An adapter of a function that returns a future of the response to a gRPC method.
+/// An adapter that makes a function a gRPC method. The function returns a future of its response.
 pub struct Later<F>(pub F);
 
 impl<Q, A, W, F> UnaryService<Q> for Later<F>
@@ -42,7 +42,7 @@ where
     }
 }
 
-/// An adapter of a function that returns a stream of responses to a gRPC method.
+/// An adapter that makes a function a gRPC method. The function returns a stream of responses.
 pub struct Streaming<F>(pub F);
 
 impl<Q, A, S, F> ServerStreamingService<Q> for Streaming<F>

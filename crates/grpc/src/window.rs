@@ -8,7 +8,7 @@ pub(crate) const CONNECTION_WINDOW: u32 = 16 << 20;
 /// The number of bytes that a client may send on a connection and on each of its streams, before it
 /// has sent a complete message.
 pub(crate) const FIRST_WINDOW: u32 = 64 << 10;
-/// The number of bytes per stream that h2 buffers until they are sent.
+/// The number of bytes per stream that h2 buffers before it sends them.
 pub(crate) const SEND_BUFFER: usize = 400 << 10;
 /// The maximum size of received frames in bytes. It is large because a batch of packets is handled
 /// best in few frames.

@@ -69,8 +69,8 @@ impl Chain {
     pub(crate) const START: Self = Self(0);
 }
 
-/// A mark in the file's header: the record that was synced last, and the length of the file at the
-/// time of that sync.
+/// A mark in the file's header, which states what has been synced: the last synced record, and the
+/// length of the file at that sync.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Mark {
     pub(crate) durable: Sequence,

@@ -18,8 +18,9 @@ pub struct Journal<S: Storage> {
     storage: S,
     path: PathBuf,
     list: List<S::File>,
-    /// The length of the file in bytes after the last replacement or, if the replacement failed, at
-    /// the attempt. It is 0 if no replacement was attempted since the journal was opened.
+    /// The length of the file in bytes after it was last replaced. If the replacement failed, this
+    /// is the length when it was attempted. It is 0 if no replacement was attempted since the
+    /// journal was opened.
     replaced: u64,
     /// The reason why the journal accepts no more records, or `None` if it accepts them.
     closed: Option<String>,
@@ -130,13 +131,13 @@ impl<S: Storage> Journal<S> {
         self.list.tip.length > SMALL.max(4 * self.replaced)
     }
 
-    /// Replaces the whole list by the records that `write` appends, or leaves the list unchanged.
-    /// The new list is synced when this returns. If syncing the directory fails, the new name may
-    /// not survive a loss of power, so the journal accepts no more records.
+    /// Replaces all records of the journal by those that `write` appends. If this fails, the old
+    /// records remain. The new records are synced when this returns. If syncing the directory
+    /// fails, the new file may not survive a loss of power, so the journal accepts no more records.
     ///
     /// # Errors
     ///
-    /// Returns an error if the list was not replaced.
+    /// Returns an error if the records were not replaced.
     pub fn replace(
         &mut self,
         write: impl FnOnce(
@@ -176,10 +177,10 @@ impl<S: Storage> Journal<S> {
         Ok(Some(SyncJob { file: file.handle()?, number: *number, mark }))
     }
 
-    /// Records the outcome of a sync, also in the file: without the mark there, a damaged record
-    /// that was synced could be mistaken for an interrupted write. If only the mark cannot be
-    /// written, the next sync tries again. If the medium failed, it is unknown which records are on
-    /// it, so the journal accepts no more records.
+    /// Records the outcome of a sync. After a success, a mark in the file states which records were
+    /// synced: without it, a damaged record that was synced could be mistaken for an interrupted
+    /// write. If only the mark cannot be written, the next sync tries again. If the medium failed,
+    /// it is unknown which records are on it, so the journal accepts no more records.
     ///
     /// # Errors
     ///

@@ -168,9 +168,10 @@ fn next<'a, F: StoredFile>(
     Ok(Found::Bad("its content has changed since it was written"))
 }
 
-/// Returns the sequence number of the last record that is known as synced from the heads from
-/// `offset` on, or 0 if they name none. Stops at the first head that is damaged or out of sequence.
-/// `sequence` is the sequence number of the first head.
+/// Returns the largest sequence number that a record head at or after `offset` names as synced, or
+/// 0 if there is no intact head. Each head names the last record that was synced when it was
+/// written. Stops at the first head that is damaged or out of sequence. `sequence` is the sequence
+/// number of the first head.
 fn durable_behind(
     reader: &mut Portions<'_, impl StoredFile>,
     number: Number,

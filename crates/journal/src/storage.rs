@@ -9,7 +9,7 @@ pub trait Storage: Debug {
     /// An open file.
     type File: StoredFile;
 
-    /// Returns the path of a file with all links resolved. The file itself need not exist.
+    /// Returns the path of a file with all symbolic links resolved. The file itself need not exist.
     ///
     /// # Errors
     ///

@@ -30,7 +30,8 @@ const OUTPUT_BYTES: u64 = 1 << 20;
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Header {
     parent: u32,
-    /// Whether a pipeline follows. One without any field has no bytes.
+    /// Whether a pipeline follows. The length of the input does not tell, because a pipeline whose
+    /// fields are all unset is encoded in no bytes.
     has_pipeline: bool,
     milliseconds: u64,
     memory: u64,
@@ -175,7 +176,8 @@ mod tests {
         }
     }
 
-    /// A pipeline without any field has no bytes, and is still a pipeline that cannot be loaded.
+    /// A pipeline whose fields are all unset is encoded in no bytes. It is still a pipeline, which
+    /// cannot be loaded.
     #[test]
     fn an_empty_pipeline_is_loaded_as_any_other() {
         let settings = Settings::default();

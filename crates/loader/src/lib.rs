@@ -44,8 +44,8 @@ pub struct LoadLimits {
     /// loaded. Entries, and arrays of more than 2^24 elements, allocate memory when they are used,
     /// and do not count.
     pub state: u64,
-    /// The maximum number of units of work of a packet in a pipeline. A unit is one statement, one
-    /// comparison, or 16 copied bytes.
+    /// The maximum amount of work that a pipeline may do for one packet. A unit of work is one
+    /// statement, one comparison, or 16 copied bytes.
     pub packet_work: u32,
 }
 

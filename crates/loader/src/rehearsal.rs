@@ -1,5 +1,5 @@
-//! The parent's side of rehearsals, in which a child process loads a pipeline before the switch
-//! does. A pipeline whose outcome is known is not tried again.
+//! The parent's side of rehearsals. In a rehearsal, a child process loads a pipeline before the
+//! switch does. A pipeline whose outcome is known is not tried again.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;

@@ -1,43 +1,47 @@
-//! The faults that a proxy makes.
+//! Faults that a test injects into the P4Runtime RPCs between a controller and a switch.
 
 use std::time::Duration;
 
 use protos::v1;
 use tonic::Status;
 
-/// The changes of the calls that pass through a proxy. Each function returns what is passed on in
-/// the place of its argument; by default, that is the argument.
+/// The faults that a proxy between controller and switch injects into P4Runtime RPCs. The proxy
+/// passes each request and each response to one of these functions and forwards what the function
+/// returns. By default, every function returns its argument, so messages pass unchanged.
 pub trait Faults: Send + Sync + 'static {
-    /// Changes a Write, or answers it in the place of the switch.
+    /// Returns the Write request that the switch receives in place of the controller's request.
     ///
     /// # Errors
-    /// Returns the status with which the Write is refused.
+    /// Returns the status with which the proxy refuses the request; the switch then receives
+    /// nothing.
     fn write(&self, request: v1::WriteRequest) -> Result<v1::WriteRequest, Status> {
         Ok(request)
     }
 
-    /// Changes the answer to a Write.
+    /// Returns the response to a Write that the controller receives in place of `answer`.
     ///
     /// # Errors
-    /// Returns the status that is passed on.
+    /// Returns the status that the controller receives.
     fn written(&self, answer: Result<(), Status>) -> Result<(), Status> {
         answer
     }
 
-    /// Changes a Read.
+    /// Returns the Read request that the switch receives in place of the controller's request.
     fn read(&self, request: v1::ReadRequest) -> v1::ReadRequest {
         request
     }
 
-    /// Changes the entities that a Read returns.
+    /// Returns the entities that the controller receives in response to a Read, in place of
+    /// `answer`.
     ///
     /// # Errors
-    /// Returns the status that is passed on.
+    /// Returns the status that the controller receives.
     fn entities(&self, answer: Result<Vec<v1::Entity>, Status>) -> Result<Vec<v1::Entity>, Status> {
         answer
     }
 
-    /// Changes a pipeline that is pushed.
+    /// Returns the SetForwardingPipelineConfig request that the switch receives in place of the
+    /// controller's request.
     fn push(
         &self,
         request: v1::SetForwardingPipelineConfigRequest,
@@ -45,18 +49,20 @@ pub trait Faults: Send + Sync + 'static {
         request
     }
 
-    /// Changes the answer to a pushed pipeline.
+    /// Returns the response to a SetForwardingPipelineConfig request that the controller receives
+    /// in place of `answer`.
     ///
     /// # Errors
-    /// Returns the status that is passed on.
+    /// Returns the status that the controller receives.
     fn pushed(&self, answer: Result<(), Status>) -> Result<(), Status> {
         answer
     }
 
-    /// Changes the pipeline that is returned.
+    /// Returns the response to a GetForwardingPipelineConfig request that the controller receives
+    /// in place of `answer`.
     ///
     /// # Errors
-    /// Returns the status that is passed on.
+    /// Returns the status that the controller receives.
     fn pipeline(
         &self,
         answer: Result<v1::GetForwardingPipelineConfigResponse, Status>,
@@ -64,10 +70,11 @@ pub trait Faults: Send + Sync + 'static {
         answer
     }
 
-    /// Changes the capabilities that are returned.
+    /// Returns the response to a Capabilities request that the controller receives in place of
+    /// `answer`.
     ///
     /// # Errors
-    /// Returns the status that is passed on.
+    /// Returns the status that the controller receives.
     fn capabilities(
         &self,
         answer: Result<v1::CapabilitiesResponse, Status>,
@@ -75,13 +82,15 @@ pub trait Faults: Send + Sync + 'static {
         answer
     }
 
-    /// Changes a message of a controller on a stream, or drops it.
+    /// Returns the stream message that the switch receives in place of the controller's `message`,
+    /// or `None` to drop the message.
     fn to_switch(&self, message: v1::StreamMessageRequest) -> Option<v1::StreamMessageRequest> {
         Some(message)
     }
 
-    /// Changes a message of the switch on a stream, or drops it. The end of the stream is an error,
-    /// whose code is OK if the switch ended it without one.
+    /// Returns the stream message that the controller receives in place of the switch's `message`,
+    /// or `None` to drop the message. This function is also called with an error when the switch's
+    /// stream ends; the status code of this error is OK if the switch closed the stream normally.
     fn to_controller(
         &self,
         message: Result<v1::StreamMessageResponse, Status>,
@@ -89,21 +98,22 @@ pub trait Faults: Send + Sync + 'static {
         Some(message)
     }
 
-    /// Returns whether a message of the switch is passed on to all streams instead of its own.
+    /// Returns whether the proxy also forwards a message of the switch on the streams of all other
+    /// controllers, as a faulty switch might.
     fn is_for_all(&self, message: &v1::StreamMessageResponse) -> bool {
         let _ = message;
         false
     }
 
-    /// Returns the time for which a message of the switch, and those behind it on its stream, are
-    /// held back.
+    /// Returns the time for which the proxy delays a message of the switch, and with it all later
+    /// messages on the stream.
     fn delay(&self, message: &v1::StreamMessageResponse) -> Duration {
         let _ = message;
         Duration::ZERO
     }
 }
 
-/// Passes on all calls as they are.
+/// A proxy without faults, which forwards all RPCs unchanged.
 pub(crate) struct NoFaults;
 
 impl Faults for NoFaults {}

@@ -1,4 +1,5 @@
-//! A data plane whose packets tests send and see.
+//! A data plane for tests: a test sends packets into an emulated device and collects those that
+//! leave it.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,7 +12,7 @@ use protos::v1;
 
 use crate::served::serve_with;
 
-/// The packets that left a device, each with its port.
+/// The packets that have left a device, each with the number of its egress port.
 #[derive(Default)]
 struct Left(Mutex<Vec<(u32, Vec<u8>)>>);
 
@@ -27,8 +28,9 @@ impl DeviceObserver for Left {
     }
 }
 
-/// A device that sends each packet to the controllers, as a packet-in and as a digest of its
-/// Ethernet source and its port. A packet-out leaves by the port in its first metadata field.
+/// An emulated device for tests. It sends every packet that arrives to the controllers, both as a
+/// packet-in and as a digest of the packet's source MAC address and ingress port. A packet-out
+/// leaves the device by the port that its first metadata field contains.
 #[derive(Clone)]
 pub struct Emulated {
     address: String,
@@ -37,8 +39,9 @@ pub struct Emulated {
 }
 
 impl Emulated {
-    /// Starts a device with a program in P4 source. The P4Info of the program must have metadata of
-    /// packet-ins and packet-outs, and a digest of a struct with an Ethernet address and a port.
+    /// Starts a device that runs the program in `source`, which is P4. The program must define
+    /// metadata for packet-ins and packet-outs, and a digest of a struct that contains an Ethernet
+    /// address and a port.
     ///
     /// # Panics
     /// Panics if the system refuses a port, or the program does not compile.
@@ -56,10 +59,11 @@ impl Emulated {
         &self.address
     }
 
-    /// Processes a packet that enters by a port.
+    /// Processes a packet that arrives at a port: sends the packet-in and the digest.
     ///
     /// # Panics
-    /// Panics if the packet has no Ethernet header, or the program lacks what it has to have.
+    /// Panics if the packet has no Ethernet header, or if the program lacks metadata or a digest
+    /// that [`Self::start`] requires.
     pub fn send(&self, port: u32, packet: &[u8]) {
         let payload = Bytes::copy_from_slice(packet);
         let metadata = PacketInMetadata::IngressPort(port);
@@ -75,7 +79,8 @@ impl Emulated {
         self.device.digest(digest, data);
     }
 
-    /// Returns the packets that have left the device since the last call, each with its port.
+    /// Returns the packets that have left the device since the last call, each with the number of
+    /// its egress port.
     ///
     /// # Panics
     /// Panics if another thread panicked meanwhile.

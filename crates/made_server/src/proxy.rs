@@ -1,4 +1,4 @@
-//! A P4Runtime server that passes on all calls to another one, and makes faults meanwhile.
+//! A proxy between a controller and a P4Runtime server that injects faults into RPCs.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -28,35 +28,35 @@ use crate::faults::{Faults, NoFaults};
 use crate::runtime;
 use crate::served::listen;
 
-/// The largest message that is passed on.
+/// The size of the largest message that the proxy forwards, in bytes.
 const LIMIT: usize = 64 << 20;
-/// The time within which the server must answer the connection.
+/// The time within which the server must accept the proxy's connection.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 type ToController = UnboundedSender<Result<v1::StreamMessageResponse, Status>>;
 type Answers = UnboundedReceiverStream<Result<v1::StreamMessageResponse, Status>>;
 
-/// A server that passes on all calls to another one.
+/// A P4Runtime proxy, which forwards the RPCs of controllers to another server.
 #[derive(Clone)]
 pub struct Proxy {
     rpc: P4RuntimeClient<Line>,
     faults: Arc<dyn Faults>,
     writes: Writes,
-    /// The streams that were opened, to their controllers.
+    /// The open streams, each as the channel by which its controller receives messages.
     streams: Arc<Mutex<Vec<ToController>>>,
 }
 
-/// The treatment of Write requests.
+/// The way in which the proxy handles Write requests.
 #[derive(Clone, Copy)]
 enum Writes {
     PassedOn,
-    /// They are answered without being read.
+    /// The proxy responds to Write requests itself, without decoding or forwarding them.
     Acknowledged,
 }
 
 impl Proxy {
-    /// Starts a proxy of the server at `target` with faults, and returns its address. It runs until
-    /// the process ends.
+    /// Starts a proxy that forwards all RPCs to the server at `target` and injects `faults`.
+    /// Returns the proxy's address. The proxy runs until the process ends.
     ///
     /// # Panics
     /// Panics if the system refuses a port.
@@ -65,8 +65,9 @@ impl Proxy {
         Self::start_with(target, faults, Writes::PassedOn)
     }
 
-    /// Starts a proxy of the server at `target` that answers Write requests itself, without reading
-    /// them. This shows how fast a controller can write.
+    /// Starts a proxy of the server at `target` that answers Write requests itself, without
+    /// decoding or forwarding them. A controller in front of such a proxy shows how fast it can
+    /// write when the switch costs no time. Returns the proxy's address.
     ///
     /// # Panics
     /// Panics if the system refuses a port.
@@ -149,7 +150,8 @@ impl Proxy {
         self.streams.lock().expect("no holder panics")
     }
 
-    /// Connects a stream of a controller with one of the server.
+    /// Forwards messages in both directions between a controller's stream and a new stream to the
+    /// server. Returns the messages for the controller.
     async fn stream(
         mut self,
         requests: Streaming<v1::StreamMessageRequest>,
@@ -164,7 +166,7 @@ impl Proxy {
         Ok(UnboundedReceiverStream::new(answers))
     }
 
-    /// Passes on the messages of a controller until it ends the stream.
+    /// Forwards the controller's messages to the server until the controller ends the stream.
     async fn upwards(
         faults: Arc<dyn Faults>,
         mut requests: Streaming<v1::StreamMessageRequest>,
@@ -179,7 +181,7 @@ impl Proxy {
         }
     }
 
-    /// Passes on the messages of the server until it ends the stream.
+    /// Forwards the server's messages to the controller until the server ends the stream.
     async fn downwards(
         self,
         mut incoming: Streaming<v1::StreamMessageResponse>,
@@ -235,7 +237,7 @@ impl Services for Proxy {
         &mut self,
         request: http::Request<Body>,
     ) -> BoxFuture<http::Response<Body>, Infallible> {
-        /// Serves a method with one answer.
+        /// Serves an RPC with one response.
         macro_rules! unary {
             ($method:expr) => {{
                 let proxy = self.clone();
@@ -273,7 +275,7 @@ impl Services for Proxy {
     }
 }
 
-/// The codec of a method whose requests are not read.
+/// The codec of the Write RPC where the proxy answers requests itself: it skips their bytes.
 struct Unread;
 
 impl Codec for Unread {
@@ -301,7 +303,7 @@ impl Decoder for Unread {
     }
 }
 
-/// The Read method. Its entities come in one message.
+/// The Read RPC. All entities are returned in one message.
 struct Reads(Proxy);
 
 impl ServerStreamingService<v1::ReadRequest> for Reads {
@@ -319,7 +321,7 @@ impl ServerStreamingService<v1::ReadRequest> for Reads {
     }
 }
 
-/// The StreamChannel method.
+/// The StreamChannel RPC.
 struct Streams(Proxy);
 
 impl StreamingService<v1::StreamMessageRequest> for Streams {
@@ -333,7 +335,8 @@ impl StreamingService<v1::StreamMessageRequest> for Streams {
     }
 }
 
-/// The type of a channel of this server, which has none.
+/// The type of this server's channels. It has no values, because the server handles every RPC as a
+/// call.
 pub enum NoChannel {}
 
 impl Call for NoChannel {

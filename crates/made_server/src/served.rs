@@ -1,4 +1,4 @@
-//! A server without known faults.
+//! A P4Runtime server without known faults, which emulates one device.
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use protos::v1::{
 
 use crate::{DEVICE_ID, runtime};
 
-/// The time within which a controller must become the primary.
+/// The time within which a controller must become the primary of the device.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// The cookie of the pipelines that are compiled here.
+/// The cookie in every pipeline configuration that `compile` returns.
 const COOKIE: u64 = 7;
 
-/// Starts a server in this process that emulates the device [`DEVICE_ID`] with a program in P4
-/// source, and returns its address.
+/// Starts a P4Runtime server in this process, and returns its address. The server emulates the
+/// device [`DEVICE_ID`], which runs the program in `source`, which is P4.
 ///
 /// # Panics
 /// Panics if the system refuses a port, or the program does not compile.
@@ -31,7 +31,8 @@ pub fn serve(source: &str) -> String {
     serve_with(source, Arc::new(NoObserver), DeviceOptions::default()).0
 }
 
-/// Starts a server as [`serve`] does, which checks references between entities (`@refers_to`).
+/// Starts a server as [`serve`] does. This server also enforces the references between tables that
+/// a program declares with `@refers_to`.
 ///
 /// # Panics
 /// Panics if the system refuses a port, or the program does not compile.
@@ -41,8 +42,9 @@ pub fn serve_checking_references(source: &str) -> String {
     serve_with(source, Arc::new(NoObserver), options).0
 }
 
-/// Starts a server as [`serve`] does, whose observer is the data plane: it takes packet-outs.
-/// Returns the address, and the device, by which the data plane sends packet-ins and digests.
+/// Starts a server as [`serve`] does. The observer acts as the device's data plane and receives the
+/// packet-outs. Returns the server's address, and a handle by which the data plane sends packet-ins
+/// and digests.
 pub(crate) fn serve_with(
     source: &str,
     observer: Arc<dyn DeviceObserver>,
@@ -68,7 +70,7 @@ pub(crate) fn serve_with(
     (address, handle)
 }
 
-/// Returns a listening socket of the loopback interface, and its address.
+/// Returns a socket that listens on a free port of the loopback interface, and its address.
 pub(crate) fn listen() -> (TcpListener, String) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.set_nonblocking(true).expect("a socket");
@@ -76,7 +78,7 @@ pub(crate) fn listen() -> (TcpListener, String) {
     (listener, address)
 }
 
-/// Returns the pipeline of a program in P4 source.
+/// Compiles a program in P4 source, and returns the pipeline configuration to push to a device.
 ///
 /// # Panics
 /// Panics if the program does not compile.
@@ -90,8 +92,9 @@ pub fn compile(source: &str) -> v1::ForwardingPipelineConfig {
     v1::ForwardingPipelineConfig { cookie: Some(Cookie { cookie: COOKIE }), ..config }
 }
 
-/// Runs `work` as the primary controller of a server, and waits until the server has no primary any
-/// more.
+/// Runs `work` as the primary controller of the server at `address`, and returns its result. Before
+/// this function returns, it waits until the server has noticed that the primary is gone, so that
+/// the next controller can become the primary.
 ///
 /// # Panics
 /// Panics if the server has another primary or does not answer.

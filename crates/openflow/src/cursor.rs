@@ -87,7 +87,7 @@ impl<'a> Reader<'a> {
         rest
     }
 
-    /// Returns a reader of the next `count` bytes. This reader skips them.
+    /// Returns a reader of the next `count` bytes. This reader then continues after these bytes.
     pub(crate) fn sub(
         &mut self,
         count: usize,

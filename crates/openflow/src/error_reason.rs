@@ -1,8 +1,9 @@
-//! The reasons why a switch rejects a request, with their numbers in either version.
+//! The reasons why a switch rejects a request, with the type and code that each has in OpenFlow 1.0
+//! and 1.3.
 //!
 //! An emulated switch determines the reason and encodes it in the version that it speaks. A
-//! controller reads type and code of an error and looks up the name of the reason. OpenFlow 1.0.0,
-//! 5.4.4; OpenFlow 1.3.5, 7.4.4.
+//! controller reads the type and the code of an error message and looks up the name of the reason.
+//! OpenFlow 1.0.0, 5.4.4; OpenFlow 1.3.5, 7.4.4.
 
 use std::fmt;
 
@@ -10,7 +11,8 @@ use crate::Version;
 
 macro_rules! error_reasons {
     ($($(#[$meta:meta])* $reason:ident $name:literal $v1_0:expr, $v1_3:expr;)*) => {
-        /// A reason for which at least one version has a type and a code.
+        /// A reason for rejecting a request, to which at least one version assigns a type and a
+        /// code.
         ///
         /// The names are those of the specification, formed from type and code. Where the versions
         /// differ only in the name, the name in 1.3 is used.
@@ -74,7 +76,7 @@ error_reasons! {
     BadRequestBadPort "BAD_REQUEST/BAD_PORT" None, Some((1, 11));
     /// The packet in a packet-out is not valid.
     BadRequestBadPacket "BAD_REQUEST/BAD_PACKET" None, Some((1, 12));
-    /// The parts of a request exceed what the switch buffers.
+    /// The parts of a multipart request exceed what the switch can buffer.
     BadRequestMultipartBufferOverflow "BAD_REQUEST/MULTIPART_BUFFER_OVERFLOW" None, Some((1, 13));
 
     /// The action type is unknown.
@@ -85,7 +87,7 @@ error_reasons! {
     BadActionBadExperimenter "BAD_ACTION/BAD_EXPERIMENTER" Some((2, 2)), Some((2, 2));
     /// The type of an experimenter's action is unknown. OpenFlow 1.0 calls it `BAD_VENDOR_TYPE`.
     BadActionBadExpType "BAD_ACTION/BAD_EXP_TYPE" Some((2, 3)), Some((2, 3));
-    /// The port to which an action sends is not valid.
+    /// The port to which an action sends the packet is not valid.
     BadActionBadOutPort "BAD_ACTION/BAD_OUT_PORT" Some((2, 4)), Some((2, 4));
     /// An argument of an action is not valid.
     BadActionBadArgument "BAD_ACTION/BAD_ARGUMENT" Some((2, 5)), Some((2, 5));
@@ -93,13 +95,13 @@ error_reasons! {
     BadActionEperm "BAD_ACTION/EPERM" Some((2, 6)), Some((2, 6));
     /// There are more actions than the switch supports.
     BadActionTooMany "BAD_ACTION/TOO_MANY" Some((2, 7)), Some((2, 7));
-    /// The queue through which an action sends is not valid.
+    /// The queue through which an action sends the packet is not valid.
     BadActionBadQueue "BAD_ACTION/BAD_QUEUE" Some((2, 8)), Some((2, 8));
-    /// The group to which an action sends is not valid.
+    /// The group to which an action sends the packet is not valid.
     BadActionBadOutGroup "BAD_ACTION/BAD_OUT_GROUP" None, Some((2, 9));
     /// An action does not apply to the packets that the entry matches.
     BadActionMatchInconsistent "BAD_ACTION/MATCH_INCONSISTENT" None, Some((2, 10));
-    /// The order of the actions is not supported.
+    /// The switch cannot execute the actions in the given order.
     BadActionUnsupportedOrder "BAD_ACTION/UNSUPPORTED_ORDER" None, Some((2, 11));
     /// An action uses a tag or an encapsulation that is not supported.
     BadActionBadTag "BAD_ACTION/BAD_TAG" None, Some((2, 12));
@@ -107,7 +109,7 @@ error_reasons! {
     BadActionBadSetType "BAD_ACTION/BAD_SET_TYPE" None, Some((2, 13));
     /// The length of the field that an action sets is wrong.
     BadActionBadSetLen "BAD_ACTION/BAD_SET_LEN" None, Some((2, 14));
-    /// The value to which an action sets a field is not valid.
+    /// The value that an action writes to a field is not valid.
     BadActionBadSetArgument "BAD_ACTION/BAD_SET_ARGUMENT" None, Some((2, 15));
 
     /// An instruction is of an unknown type.
@@ -135,9 +137,9 @@ error_reasons! {
     BadMatchBadLen "BAD_MATCH/BAD_LEN" None, Some((4, 1));
     /// The match uses a tag or an encapsulation that is not supported.
     BadMatchBadTag "BAD_MATCH/BAD_TAG" None, Some((4, 2));
-    /// The match has a mask of an Ethernet address that is not supported.
+    /// The match has a mask of an Ethernet address, and the switch does not support that mask.
     BadMatchBadDlAddrMask "BAD_MATCH/BAD_DL_ADDR_MASK" None, Some((4, 3));
-    /// The match has a mask of an IP address that is not supported.
+    /// The match has a mask of an IP address, and the switch does not support that mask.
     BadMatchBadNwAddrMask "BAD_MATCH/BAD_NW_ADDR_MASK" None, Some((4, 4));
     /// The match wildcards a combination of fields that is not supported.
     BadMatchBadWildcards "BAD_MATCH/BAD_WILDCARDS" None, Some((4, 5));
@@ -172,7 +174,7 @@ error_reasons! {
     FlowModBadCommand "FLOW_MOD_FAILED/BAD_COMMAND" Some((3, 4)), Some((5, 6));
     /// A flag of the flow-mod is unknown.
     FlowModBadFlags "FLOW_MOD_FAILED/BAD_FLAGS" None, Some((5, 7));
-    /// The actions of the flow-mod cannot be carried out in their order.
+    /// The switch cannot execute the actions of the flow-mod in the given order.
     FlowModUnsupported "FLOW_MOD_FAILED/UNSUPPORTED" Some((3, 5)), None;
 
     /// The group to be added exists already.
@@ -185,15 +187,15 @@ error_reasons! {
     GroupModOutOfGroups "GROUP_MOD_FAILED/OUT_OF_GROUPS" None, Some((6, 3));
     /// The switch has no room for another bucket.
     GroupModOutOfBuckets "GROUP_MOD_FAILED/OUT_OF_BUCKETS" None, Some((6, 4));
-    /// Groups that send to groups are not supported.
+    /// Groups that send packets to other groups are not supported.
     GroupModChainingUnsupported "GROUP_MOD_FAILED/CHAINING_UNSUPPORTED" None, Some((6, 5));
     /// The switch cannot watch the port or group that a bucket names.
     GroupModWatchUnsupported "GROUP_MOD_FAILED/WATCH_UNSUPPORTED" None, Some((6, 6));
-    /// Groups would send to each other in a loop.
+    /// Groups would send packets to each other in a loop.
     GroupModLoop "GROUP_MOD_FAILED/LOOP" None, Some((6, 7));
     /// The group to be changed does not exist.
     GroupModUnknownGroup "GROUP_MOD_FAILED/UNKNOWN_GROUP" None, Some((6, 8));
-    /// Another group sends to the group to be removed.
+    /// The group to be removed still receives packets from another group.
     GroupModChainedGroup "GROUP_MOD_FAILED/CHAINED_GROUP" None, Some((6, 9));
     /// The type of the group is unknown.
     GroupModBadType "GROUP_MOD_FAILED/BAD_TYPE" None, Some((6, 10));
@@ -233,7 +235,8 @@ error_reasons! {
 
     /// A flag of the switch configuration is not valid.
     SwitchConfigBadFlags "SWITCH_CONFIG_FAILED/BAD_FLAGS" None, Some((10, 0));
-    /// The switch configuration has an invalid number of packet bytes to send to the controller.
+    /// The switch configuration has an invalid `miss_send_len`, the number of bytes of an unmatched
+    /// packet that are sent to the controller.
     SwitchConfigBadLen "SWITCH_CONFIG_FAILED/BAD_LEN" None, Some((10, 1));
     /// The sender has no permission to configure the switch.
     SwitchConfigEperm "SWITCH_CONFIG_FAILED/EPERM" None, Some((10, 2));

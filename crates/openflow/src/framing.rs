@@ -36,7 +36,7 @@ pub struct FramingError {
     pub start: [u8; LENGTH_END],
 }
 
-/// A splitter of one direction of a connection into messages.
+/// A splitter of the bytes that arrive on a connection into messages.
 ///
 /// The framer reads only the length field, and leaves versions and types to the caller.
 #[derive(Clone, Debug, Default)]

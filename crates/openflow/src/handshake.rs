@@ -1,10 +1,11 @@
-//! The opening of a session, for both sides: HELLO, the choice of a version, features,
-//! configuration.
+//! The opening of an OpenFlow session: the exchange of HELLO messages, the negotiation of a
+//! version, and the exchange of features and configuration. This module implements both the
+//! switch's side and the controller's side.
 //!
-//! [`Handshake`] receives every message that arrives and appends what must be sent. It parses the
-//! few messages that it needs in either version, so that a session needs no decoded representation.
-//! It keeps answering echo, features and configuration requests after the session is open. All
-//! other messages are left to the caller, as [`Event::Message`] says.
+//! The caller passes every arriving message to [`Handshake`], which appends its answers to a
+//! buffer. It parses the few messages that it needs in either version, so the caller need not
+//! decode messages first. It keeps answering echo, features and configuration requests after the
+//! session is open. All other messages are left to the caller, as [`Event::Message`] says.
 //!
 //! The first question about a controller that does not answer is where its handshake got stuck.
 //! [`Handshake::stage`] returns the stage reached, [`Handshake::failure`] the reason why it went no
@@ -142,14 +143,14 @@ pub struct SwitchIdentity {
     pub capabilities: u32,
     /// The actions that the switch supports. OpenFlow 1.3 does not send them.
     pub actions: v1_0::ActionTypes,
-    /// The ports of the switch. OpenFlow 1.3 does not send them in the handshake, because the
-    /// controller requests port descriptions there.
+    /// The ports of the switch. OpenFlow 1.3 does not send them in the handshake, because its
+    /// controllers request port descriptions separately.
     pub ports: Vec<v1_0::PhyPort>,
 }
 
 impl SwitchIdentity {
-    /// Creates the identity of a switch without buffers and ports. The switch has one table, counts
-    /// for flows, tables and ports, and supports every action.
+    /// Creates the identity of a switch without buffers and ports. The switch has one table, keeps
+    /// statistics of flows, tables and ports, and supports every action.
     pub fn new(datapath_id: DatapathId) -> Self {
         let counts = v1_0::Capabilities::FLOW_STATS
             | v1_0::Capabilities::TABLE_STATS
@@ -220,15 +221,15 @@ impl SwitchFeatures {
     }
 }
 
-/// The side that this handshake performs: the switch's, with its properties, or the controller's,
-/// with the configuration of packet-ins.
+/// The side of the session that a `Handshake` represents: a switch, with the identity that it
+/// reports, or a controller, with the configuration that it sends to the switch.
 #[derive(Clone, Debug)]
 enum Role {
     Switch { identity: Box<SwitchIdentity>, config: SwitchConfig },
     Controller { config: SwitchConfig, features: Option<SwitchFeatures> },
 }
 
-/// The state of one side of a session's handshake, from the first byte of the connection on.
+/// The handshake state of one side of a session, from the start of the connection on.
 #[derive(Clone, Debug)]
 pub struct Handshake {
     role: Role,

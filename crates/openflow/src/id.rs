@@ -73,8 +73,8 @@ impl fmt::Display for Xid {
 pub struct BufferId(pub u32);
 
 impl BufferId {
-    /// The id for a packet that is not buffered, which the message itself contains completely
-    /// (`OFP_NO_BUFFER`).
+    /// The id in a message about a packet that the switch has not buffered (`OFP_NO_BUFFER`). Such
+    /// a message contains the whole packet.
     pub const NO_BUFFER: Self = Self(0xffff_ffff);
 
     /// Returns whether this is the id of a buffer and not `NO_BUFFER`.
@@ -95,11 +95,14 @@ impl fmt::Display for BufferId {
     }
 }
 
-/// A datapath's id: 16 bits that the implementer chooses above 48 bits of a MAC address.
+/// The id of a datapath, which is the OpenFlow term for a switch. The lower 48 bits are a MAC
+/// address of the switch, and the implementer chooses the upper 16 bits.
 ///
-/// The id is written as 16 hexadecimal digits. A text is parsed by these rules, in this order:
+/// The id is displayed as 16 hexadecimal digits. A text is parsed by the first of these rules that
+/// applies:
 ///
-/// 1. `of:` in front is dropped (ONOS writes it); what follows must be hexadecimal.
+/// 1. After the prefix `of:`, which ONOS writes: eight groups of two hexadecimal digits with colons
+///    between them, or up to 16 hexadecimal digits.
 /// 2. With colons: eight groups of two hexadecimal digits.
 /// 3. With `0x`: hexadecimal, up to 16 digits.
 /// 4. Exactly 16 digits: hexadecimal, as written by `Display`.
@@ -202,7 +205,7 @@ impl ParseIdError {
     }
 }
 
-/// Parses hexadecimal digits without a sign, which `from_str_radix` would accept.
+/// Parses hexadecimal digits. Rejects a leading sign, which `from_str_radix` would accept.
 fn hex(digits: &str) -> Option<u64> {
     let all_digits = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     if all_digits { u64::from_str_radix(digits, 16).ok() } else { None }

@@ -17,7 +17,8 @@ const RESERVED_OFFSET: u32 = 0xffff_0000;
 const V1_0_MAX: u16 = 0xff00;
 
 impl PortNumber {
-    /// The end of the numbers that ports of the switch can have (`OFPP_MAX`).
+    /// The limit of the numbers that ports of the switch can have (`OFPP_MAX`). Higher numbers are
+    /// reserved.
     pub const MAX: Self = Self(0xffff_ff00);
     /// The reserved number for the port by which the packet entered.
     pub const IN_PORT: Self = Self(0xffff_fff8);

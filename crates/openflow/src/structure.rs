@@ -122,11 +122,11 @@ pub(crate) fn encode_list<T: Wire>(items: &[T], out: &mut Vec<u8>) -> Result<(),
     items.iter().try_for_each(|item| item.encode(out))
 }
 
-/// Reads a 16-bit length that also counts the `consumed` bytes before the end of this field, and
-/// returns a reader over the remaining bytes.
+/// Reads the length field of a structure, and returns a reader over the part of the structure that
+/// follows the field.
 ///
-/// `consumed` is the number of bytes of the structure read so far, including the length field;
-/// `min` is the least length of the structure.
+/// The length counts the whole structure. `consumed` is the number of its bytes up to and including
+/// the length field, and `min` is the smallest length that the structure can have.
 pub(crate) fn body<'a>(
     reader: &mut Reader<'a>,
     consumed: usize,
@@ -143,8 +143,8 @@ pub(crate) fn body<'a>(
     reader.sub(length - consumed, field)
 }
 
-/// Returns an error if a variant for unknown types contains a known type, because decoding would
-/// turn it into another variant.
+/// Returns an error if the type number `kind` in an enum's variant for unknown types is actually a
+/// known type. Decoding the encoded bytes would return the known type's variant instead.
 pub(crate) fn refuse_known(kind: u16, known: bool, field: &'static str) -> Result<(), EncodeError> {
     if known {
         let expected = "a type that the specification does not define; use its own variant";
@@ -173,10 +173,10 @@ macro_rules! fields {
 
 fields! { BufferId, DatapathId, MacAddress, PortNumber }
 
-/// Declares structures with their names in the specification, for errors.
+/// Declares structures. Each is given with its name in the specification, which errors then report.
 ///
-/// A field may be followed by padding. `counts length >= N;` stands for a length before the first
-/// field, which counts the whole structure and is at least `N`.
+/// A field may be followed by padding. `counts length >= N;` declares that a 16-bit length field
+/// precedes the first field. It counts the bytes of the whole structure, which are at least `N`.
 macro_rules! structure {
     (
         $(#[$meta:meta])*

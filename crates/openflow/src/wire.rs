@@ -52,14 +52,16 @@ fn put_at<const N: usize>(data: &mut [u8], at: usize, value: [u8; N]) {
     }
 }
 
-/// The version and the end of a message whose header was checked.
+/// The result of checking a message's header: the version, and the offset at which the message
+/// ends.
 struct Checked {
     version: Version,
     end: usize,
 }
 
-/// Checks the header of a message, its type, which must be `expected`, and that the message
-/// contains its fixed fields, which occupy `fixed(version)` bytes from its start.
+/// Checks that a message has a valid header, that it is of the type `expected`, and that it
+/// contains all of its fixed fields. These fields occupy the first `fixed(version)` bytes of the
+/// message.
 fn check(
     data: &[u8],
     expected: MessageType,

@@ -42,7 +42,7 @@ fn match_fields() -> Match {
 }
 
 #[test]
-fn requests_without_parameters() {
+fn requests_without_parameters_have_the_foreign_bytes() {
     check("0100000800000055", Message::Hello(Vec::new()));
     check("0102000a000000556162", Message::EchoRequest(b"ab".to_vec()));
     check("0105000800000055", Message::FeaturesRequest);
@@ -51,7 +51,7 @@ fn requests_without_parameters() {
 }
 
 #[test]
-fn configuration() {
+fn configuration_messages_have_the_foreign_bytes() {
     let config = SwitchConfig { flags: FragmentHandling::DROP, miss_send_len: 77 };
     check("0109000c000000550001004d", Message::SetConfig(config));
     check(
@@ -131,7 +131,7 @@ fn a_flow_mod_with_every_match_field() {
 }
 
 #[test]
-fn statistics_requests() {
+fn statistics_requests_have_the_foreign_bytes() {
     let stats = |body: StatsRequestBody| Message::StatsRequest(body.into());
     check("0110000c0000005500000000", stats(StatsRequestBody::Desc));
     check("0110000c0000005500030000", stats(StatsRequestBody::Table));

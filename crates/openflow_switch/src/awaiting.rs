@@ -1,17 +1,18 @@
-//! Packet-ins that wait for a rule as their answer, for controllers that answer packet-ins only
-//! with rules.
+//! Packet-ins that are tracked until a rule answers them, for controllers that answer packet-ins
+//! only with rules.
 //!
-//! A rule (a flow-mod) answers a packet-in if it supersedes the entry that sent the packet-in: it
-//! is in the table of the entry, its priority is not lower, and it matches the packet as that table
-//! saw it. Later packets of this kind then cause no packet-in of that entry any more. Rules that
-//! learn or admit a host match its complete Ethernet source address, so packet-ins are indexed by
-//! that address. Other rules are compared with all packet-ins.
+//! A rule (a flow-mod) answers a packet-in if it takes precedence over the entry that sent the
+//! packet-in: it is in the same table, its priority is not lower, and it matches the packet as it
+//! was in that table. Later packets of this kind then cause no packet-in of that entry any more.
+//! Rules by which controllers forward or admit a learned host match the host's complete Ethernet
+//! source address, so packet-ins are indexed by that address. Other rules are compared with all
+//! packet-ins.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::flow_key::{Condition, FlowKey};
 
-/// A packet-in that waits for a rule as its answer.
+/// A packet-in that no rule has answered yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Waiting {
     pub(super) table: u8,
@@ -36,17 +37,17 @@ impl Rule {
     }
 }
 
-/// The packet-ins of a switch that wait for a rule.
+/// The packet-ins of a switch that no rule has answered yet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Awaiting {
-    /// The waiting packet-ins, by the sequence number that the caller assigned.
+    /// The unanswered packet-ins, by the sequence number that the caller assigned.
     waiting: BTreeMap<u64, Waiting>,
     by_source: HashMap<u64, Vec<u64>>,
     most: usize,
 }
 
 impl Awaiting {
-    /// Creates an empty set of waiting packet-ins. It contains at most `most` packet-ins, and
+    /// Creates an empty set of unanswered packet-ins. It contains at most `most` packet-ins, and
     /// forgets the oldest ones beyond this number.
     pub(super) fn new(most: usize) -> Self {
         Self { most: most.max(1), ..Self::default() }

@@ -1,9 +1,11 @@
-//! Several controllers of one switch, and the packets that the switch sends out of its ports.
+//! The connections of one switch to several controllers, and access to the packets that the switch
+//! sends out of its ports.
 //!
-//! Tables belong to the switch, and all controllers share them. Handshake, liveness, role and the
+//! All controllers share the tables, which belong to the switch. Handshake, liveness, role and the
 //! selection of asynchronous messages belong to a connection (OpenFlow 1.3.5, 6.3.4 to 6.3.6). The
-//! switch itself contains the state of one connection at a time. A [`Channel`] contains the state
-//! of another connection, and [`OpenFlowSwitch::swap`] exchanges the two.
+//! switch itself contains the state of one connection, that of the current controller. A
+//! [`Channel`] contains the state of another connection, and [`OpenFlowSwitch::swap`] exchanges the
+//! two.
 
 use std::collections::BTreeSet;
 use std::mem;
@@ -16,8 +18,8 @@ use openflow::{PortNumber, Version, Xid};
 use super::passage::Passage;
 use super::{OpenFlowSwitch, SwitchOptions, Tables, handshake, sent, v1_0, v1_3};
 
-/// The state of the connection with one of several controllers, while the switch holds the state of
-/// another connection.
+/// The state of a switch's connection to one of its controllers. While that controller is the
+/// current one, the switch holds this state instead.
 #[derive(Debug)]
 pub struct Channel {
     handshake: Handshake,
@@ -50,7 +52,8 @@ pub enum Role {
     /// A controller with the same rights as all others of this role. OpenFlow 1.0 has only this
     /// role.
     Equal,
-    /// The only controller that may change the switch, apart from those with the role equal.
+    /// The only controller with this role. It may change the switch, as controllers with the role
+    /// equal may.
     Master,
     /// A controller that may only read.
     Slave,
@@ -66,9 +69,9 @@ pub struct Left {
 }
 
 impl OpenFlowSwitch {
-    /// Exchanges the state of the current controller's connection for that of another controller.
-    /// From then on, the switch receives messages from that other controller and sends messages to
-    /// it.
+    /// Makes another controller the current one: exchanges the state of the current connection for
+    /// that in `channel`. From then on, the switch receives messages from that other controller and
+    /// sends messages to it.
     pub fn swap(&mut self, channel: &mut Channel) {
         mem::swap(&mut self.handshake, &mut channel.handshake);
         mem::swap(&mut self.keepalive, &mut channel.keepalive);
@@ -124,8 +127,9 @@ impl OpenFlowSwitch {
         }
     }
 
-    /// Appends a message to the current controller that reports the state of the link at a port.
-    /// Returns false, and appends nothing, if the controller has deselected such messages.
+    /// Appends a port-status message to the current controller, which reports the state of the link
+    /// at a port. Returns false, and appends nothing, if the controller has deselected such
+    /// messages.
     pub fn port_status(&self, port: u16, out: &mut Vec<u8>) -> bool {
         match &self.tables {
             Tables::V1_0(personality) => {
@@ -168,8 +172,8 @@ impl OpenFlowSwitch {
         }
     }
 
-    /// Stores the packets that were sent to ports whose links are up, from the results of passing a
-    /// packet through the tables.
+    /// Moves the packets that `passage` sent out of ports to the list that
+    /// `OpenFlowSwitch::take_left` returns. Packets to ports whose links are down are dropped.
     pub(super) fn hand_over(&mut self, in_port: u32, passage: &mut Passage) {
         if passage.left.is_empty() {
             return;

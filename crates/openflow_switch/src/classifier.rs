@@ -31,7 +31,7 @@ struct Tuple<K> {
     priorities: BTreeMap<u32, usize>,
 }
 
-/// An entry with its rank, by which entries are ordered.
+/// An entry with its rank, which orders entries by precedence.
 #[derive(Clone, Debug)]
 struct Ranked<K> {
     rank: Rank,

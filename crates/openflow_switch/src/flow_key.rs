@@ -1,5 +1,5 @@
-//! The keys that flow entries compare: the fields of a packet as words, and a match as value and
-//! mask over these words.
+//! The keys by which packets are compared with flow entries: the fields of a packet as words, and a
+//! match as a value and a mask over these words.
 //!
 //! Both versions use one layout of words, so that one classifier serves both. In 1.3, a field that
 //! the packet does not have satisfies no condition (OpenFlow 1.3.5, 7.2.3.6). A word of presence

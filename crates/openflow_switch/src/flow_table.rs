@@ -82,15 +82,16 @@ pub(super) enum Expiry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Full;
 
-/// The priority and the condition by which a lookup finds an entry for a packet.
+/// The priority of a flow entry and the condition on the packets that it matches, which a lookup
+/// needs.
 pub(super) struct Searched {
     /// The priority of the entry. Higher values take precedence.
     pub(super) priority: u32,
     pub(super) condition: Condition,
 }
 
-/// A function that computes the priority and the condition by which an entry is found, from the
-/// entry's priority and match. It returns `None` if no packet matches the entry.
+/// A function that computes, from the priority and the match of an entry, the priority and
+/// condition by which lookups find it. It returns `None` if no packet can match the entry.
 pub(super) type Compile<M> = fn(u16, &M) -> Option<Searched>;
 
 /// An index that finds the entry that a packet matches.
@@ -118,8 +119,8 @@ pub(super) struct Lookups {
 #[derive(Clone, Debug)]
 pub(super) struct FlowTable<K, M, F, I> {
     entries: HashMap<K, (u64, FlowEntry<M, F, I>)>,
-    /// The number that the next entry gets. Numbers order entries by age, and distinguish an entry
-    /// from a later one with the same key.
+    /// The number of the next entry. Numbers order entries by age, and distinguish an entry from a
+    /// later one with the same key.
     next: u64,
     deadlines: BinaryHeap<Reverse<(u64, u64)>>,
     expiring: HashMap<u64, K>,

@@ -1,5 +1,5 @@
-//! An emulated OpenFlow switch, which receives frames and appends answers, without sockets or
-//! clock.
+//! An emulated OpenFlow switch. It receives messages as bytes and appends its answers to a buffer,
+//! without sockets or a clock.
 //!
 //! The switch answers every request that a controller needs in order to accept it as a switch: the
 //! handshake, flow, group and meter tables that store entries and return them, expiry, roles and
@@ -66,8 +66,8 @@ pub struct SwitchOptions {
     pub table_size: u32,
     /// Whether packets that enter a port pass the tables.
     pub flow_tables: FlowTables,
-    /// The maximum number of packet-ins that may wait for an answering rule at a time. If it is 0,
-    /// no packet-in waits.
+    /// The maximum number of packet-ins that are tracked until a rule of the controller answers
+    /// them. 0 turns the tracking off.
     pub awaiting: usize,
 }
 
@@ -83,13 +83,14 @@ pub struct Arriving<'a> {
     /// The buffer id of the resulting packet-ins. `NO_BUFFER` means that the packet is not buffered
     /// and is sent completely.
     pub buffer_id: BufferId,
-    /// The identifier under which [`OpenFlowSwitch::answered_by_rules`] reports that a rule has
-    /// answered the packet's packet-in. `None` if the packet-in does not wait for a rule.
+    /// The identifier of the packet-in for [`OpenFlowSwitch::answered_by_rules`], which reports it
+    /// once a rule of the controller has answered the packet-in. `None` if the packet-in is not
+    /// tracked.
     pub awaits: Option<u64>,
 }
 
 impl<'a> Arriving<'a> {
-    /// Creates a packet that is not part of a measurement: its packet-ins do not wait for a rule.
+    /// Creates a packet that is not part of a measurement, so that its packet-ins are not tracked.
     pub fn aside(port: u32, frame: &'a [u8]) -> Self {
         Self { frame, port, xid: Xid(0), buffer_id: BufferId::NO_BUFFER, awaits: None }
     }
@@ -375,11 +376,12 @@ impl OpenFlowSwitch {
         std::mem::take(&mut self.answered_by_rules)
     }
 
-    /// Receives a packet-out and carries out its actions. An output to [`PortNumber::TABLE`] sends
-    /// the packet through the tables, and an output to [`PortNumber::CONTROLLER`] sends it back in
-    /// a packet-in. A packet-out whose actions only send to ports is carried out only if the switch
-    /// stores the packets that it sends out of ports ([`OpenFlowSwitch::hand_out`]). Counts the
-    /// packets that are sent out of each port.
+    /// Executes the actions of a packet-out, and counts the packets that it sends out of each port.
+    /// An output to [`PortNumber::TABLE`] sends the packet through the tables, and an output to
+    /// [`PortNumber::CONTROLLER`] sends it back in a packet-in.
+    ///
+    /// A packet-out whose actions only send to ports is neither executed nor counted, unless the
+    /// switch stores the packets that it sends out of ports ([`OpenFlowSwitch::hand_out`]).
     pub fn packet_out(&mut self, frame: &[u8], now: u64, out: &mut Vec<u8>) {
         if self.options.flow_tables == FlowTables::Bypass && !self.passage.keeps {
             return;
@@ -422,8 +424,8 @@ impl OpenFlowSwitch {
         self.passage = passage;
     }
 
-    /// Counts, for each port, the packets that a packet-out sends out of it, without carrying out
-    /// the packet-out.
+    /// Counts, for each port, the packets that a packet-out would send out of it. The packet-out is
+    /// not executed.
     pub fn count_outputs(&mut self, packet_out: &PacketOut<&[u8]>) {
         let (in_port, bytes) = (packet_out.in_port().0, packet_out.payload().len());
         let ports = self.options.ports;
@@ -552,8 +554,8 @@ impl OpenFlowSwitch {
     }
 }
 
-/// Returns the error with which a switch answers a structure of wrong length. It depends on the
-/// structure.
+/// Returns the error with which a switch answers a structure of wrong length. The error depends on
+/// the kind of structure.
 fn wrong_length(version: Version, field: &str) -> ErrorReason {
     let reason = match field.split('.').next().unwrap_or_default() {
         structure if structure.starts_with("ofp_action") => ErrorReason::BadActionBadLen,
@@ -609,8 +611,8 @@ fn refuse(version: Version, reason: ErrorReason, xid: Xid, request: &[u8], out: 
     }
 }
 
-/// Ignores the error of an answer that is too long for its length field. Only statistics can become
-/// so long, and they are sent in parts.
+/// Ignores the error for an answer that is too long for its length field. The error cannot occur:
+/// only statistics can become so long, and they are sent in parts.
 fn sent(result: Result<(), EncodeError>) {
     debug_assert!(result.is_ok(), "{result:?}");
 }

@@ -13,8 +13,8 @@ const MPLS_TYPES: [u16; 2] = [0x8847, 0x8848];
 const IPV4: u16 = 0x0800;
 const ARP: u16 = 0x0806;
 const IPV6: u16 = 0x86dd;
-/// The value in place of the Ethernet type of an IEEE 802.3 frame without SNAP header (OpenFlow
-/// 1.0.0, 5.2.3).
+/// The value that stands for the Ethernet type of an IEEE 802.3 frame without SNAP header, which
+/// has none (OpenFlow 1.0.0, 5.2.3).
 const NO_TYPE: u16 = 0x05ff;
 /// The maximum number of extension headers and VLAN tags that are parsed. Real packets have fewer.
 const MAX_HEADERS: usize = 16;
@@ -42,8 +42,8 @@ enum Transport {
     Icmpv6(usize),
 }
 
-/// The position of a field in a packet. The field has `bits` bits. It is `shift` bits above the
-/// lowest bit of the big-endian number in the `bytes` bytes at `at`.
+/// The position of a field in a packet. The `bytes` bytes at offset `at` are a big-endian number.
+/// The field consists of the `bits` bits above the lowest `shift` bits of this number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FieldLocation {
     at: usize,
@@ -209,7 +209,8 @@ impl Packet {
         }
     }
 
-    /// Decrements the time to live of an IP packet. Returns whether it is still valid.
+    /// Decrements the time to live of an IP packet. Returns whether the result is still
+    /// valid.
     pub(super) fn decrement_ttl(&mut self) -> bool {
         let Some(at) = self.ttl_at() else { return true };
         match self.bytes.get(at) {

@@ -4,7 +4,7 @@ use openflow::PortNumber;
 
 use super::flow_key::FlowKey;
 
-/// The reason numbers of packet-ins, which are equal in OpenFlow 1.0 and 1.3
+/// The numbers of the reasons for packet-ins, which are equal in OpenFlow 1.0 and 1.3
 /// (`ofp_packet_in_reason`).
 pub(super) const NO_MATCH: u8 = 0;
 pub(super) const ACTION: u8 = 1;
@@ -21,15 +21,16 @@ pub(super) struct Passage {
     pub(super) to_controller: Vec<ToController>,
     /// Whether the packet was sent out of a port.
     pub(super) forwarded: bool,
-    /// The ports to which the packet was sent, in the form in which rules name them, each with the
-    /// length of the packet at that moment.
+    /// The ports to which the packet was sent, each with the length of the packet at that moment.
+    /// As in rules, a port may be a reserved number, such as that for flooding.
     pub(super) outputs: Vec<(PortNumber, usize)>,
     /// Whether the packets that are sent to ports are stored in `left`.
     pub(super) keeps: bool,
-    /// The packets that were sent to ports, each with the port in the form in which rules name it.
+    /// The packets that were sent to ports, each with its port, which may be a reserved number as
+    /// in rules.
     pub(super) left: Vec<(PortNumber, Vec<u8>)>,
-    /// The number of actions that may still be executed for the packet. It includes those of
-    /// further passes through the tables on which a packet-out sends the packet.
+    /// The number of actions that may still be executed for the packet, including actions in
+    /// further passes through the tables that a packet-out requests.
     pub(super) actions_left: u32,
 }
 
@@ -61,7 +62,7 @@ pub(super) struct ToController {
     /// Whether the packet may be buffered.
     pub(super) may_buffer: bool,
     pub(super) metadata: u64,
-    /// The fields of the packet as the table of the entry that sent it saw them.
+    /// The fields of the packet when it was looked up in the table that sent it to the controller.
     pub(super) key: FlowKey,
     pub(super) bytes: Vec<u8>,
 }

@@ -47,8 +47,8 @@ impl PortCounters {
         }
     }
 
-    /// Counts a packet that is sent out of `port`. The packet entered by `in_port`, which is not a
-    /// port of the switch if it entered by no port.
+    /// Counts a packet that is sent out of `port`. `in_port` is the port by which the packet
+    /// entered, or a number that no port of the switch has if the packet entered by none.
     pub(super) fn sent(&mut self, port: PortNumber, in_port: u32, bytes: usize, ports: u16) {
         let own = 1..=u32::from(ports);
         match port {
@@ -81,8 +81,8 @@ impl PortCounters {
         }
     }
 
-    /// Returns the counters of a port, or `None` if the port number exceeds 16 bits, which
-    /// configured port numbers have.
+    /// Returns the counters of a port, or `None` if the port number has more than 16 bits, which a
+    /// port of the switch never has.
     fn port(&mut self, port: u32) -> Option<&mut Port> {
         let place = usize::from(u16::try_from(port).ok()?);
         if place >= self.ports.len() {

@@ -49,13 +49,13 @@ fn rank(priority: u16, rule: &Match) -> u32 {
     u32::from(priority) + if is_exact { EXACT } else { 0 }
 }
 
-/// Computes the priority and the condition by which an entry of OpenFlow 1.0 is found.
+/// Computes the priority and the condition under which a lookup finds an entry of OpenFlow 1.0.
 const COMPILE: Compile<Match> = |priority, rule| {
     Some(Searched { priority: rank(priority, rule), condition: Condition::v1_0(rule) })
 };
 
-/// Returns the rule that a controller's message adds or changes, in the form with which packets are
-/// compared. Returns `None` if the message changes no rule.
+/// Returns the rule that a controller's message adds or changes, in the form that is compared with
+/// packets. Returns `None` if the message adds or changes no rule.
 pub(super) fn rule_of(message: &Message) -> Option<Rule> {
     let Message::FlowMod(flow_mod) = message else { return None };
     let priority = match flow_mod.command {
@@ -397,8 +397,9 @@ fn sends_to(actions: &[Action], port: PortNo) -> bool {
         })
 }
 
-/// Returns whether every packet that matches `narrow` also matches `wide`. (A command without
-/// "strict" concerns all entries that its match covers; OpenFlow 1.0.0, 4.6.)
+/// Returns whether every packet that matches `narrow` also matches `wide`. A flow-mod without
+/// "strict" applies to all entries whose match is covered in this sense by that of the flow-mod
+/// (OpenFlow 1.0.0, 4.6).
 fn covers(wide: &Match, narrow: &Match) -> bool {
     fn field<T: PartialEq>(wide: Option<T>, narrow: Option<T>) -> bool {
         wide.is_none() || wide == narrow

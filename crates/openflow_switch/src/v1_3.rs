@@ -44,8 +44,8 @@ pub(super) struct Personality {
     flows: FlowTable<Key, Match, FlowModFlags, Vec<Instruction>>,
     /// The packet that is passing the tables. Its memory is reused for every packet.
     packet: Packet,
-    /// The table and the cookie of the entry that sends unmatched packets to the controller, or
-    /// `None` if there is no such entry.
+    /// The table and the cookie of the table-miss entry that sends unmatched packets to the
+    /// controller, or `None` if there is no such entry.
     table_miss: Option<(u8, u64)>,
     groups: Groups,
     meters: Meters,
@@ -76,13 +76,13 @@ impl Default for Session {
     }
 }
 
-/// Computes the priority and the condition by which an entry of OpenFlow 1.3 is found.
+/// Computes the priority and the condition under which a lookup finds an entry of OpenFlow 1.3.
 const COMPILE: Compile<Match> = |priority, rule| {
     Some(Searched { priority: priority.into(), condition: Condition::v1_3(rule)? })
 };
 
-/// Returns the rule that a controller's message adds or changes, in the form with which packets are
-/// compared. Returns `None` if the message changes no rule.
+/// Returns the rule that a controller's message adds or changes, in the form that is compared with
+/// packets. Returns `None` if the message adds or changes no rule.
 pub(super) fn rule_of(message: &Message) -> Option<Rule> {
     let Message::FlowMod(flow_mod) = message else { return None };
     let priority = match flow_mod.command {
@@ -409,15 +409,16 @@ impl Personality {
         }
     }
 
-    /// Returns the table and the cookie for packet-ins of unmatched packets (OpenFlow 1.3.5,
-    /// 7.4.1), which are those of the table-miss entry. Returns `None` if no table-miss entry sends
+    /// Returns the table and the cookie that a packet-in for an unmatched packet reports (OpenFlow
+    /// 1.3.5, 7.4.1): those of the table-miss entry. Returns `None` if no table-miss entry sends
     /// packets to the controller.
     pub(super) fn table_miss(&self) -> Option<(u8, u64)> {
         self.table_miss
     }
 
-    /// Finds the table-miss entry that sends unmatched packets to the controller. It follows the
-    /// table-miss entries (priority 0, no conditions; OpenFlow 1.3.5, 5.4) from the first table on.
+    /// Finds the table-miss entry that sends unmatched packets to the controller. The search begins
+    /// in the first table and follows each table-miss entry (priority 0, no conditions; OpenFlow
+    /// 1.3.5, 5.4) to the table to which it sends packets.
     fn find_table_miss(&mut self) {
         let any = Match::any().key();
         let mut table = 0;

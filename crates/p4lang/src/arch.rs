@@ -1,9 +1,10 @@
-//! The built-in architecture files: `core.p4`, `v1model.p4`, `psa.p4`, `pna.p4`, and files that
+//! The built-in architecture files: `core.p4`, `v1model.p4`, `psa.p4`, `pna.p4`, and the files that
 //! programs for other targets include.
 //!
-//! The files are written for this project. Their declarations have the names, types, parameters and
-//! annotations of p4c's files, since programs and P4Info depend on them. The preprocessor prefers a
-//! file of the same name in an `-I` directory.
+//! The files were written for this project and are not copies of p4c's files. Their declarations
+//! have the same names, types, parameters and annotations as p4c's, since programs and P4Info
+//! depend on these. If an `-I` directory contains a file of the same name, the preprocessor prefers
+//! that file.
 
 /// A built-in architecture file.
 #[derive(Debug, Clone, Copy)]
@@ -24,8 +25,9 @@ impl BuiltIn {
     }
 }
 
-/// The built-in files. p4c keeps its variants for the targets in `bmv2/`, `dpdk/` and `tc/`.
-/// `pna/common.p4` is shared by the variants of PNA here and has no counterpart in p4c.
+/// The built-in files. The paths of target-specific variants in `bmv2/`, `dpdk/` and `tc/` are
+/// those of p4c. `pna/common.p4` contains what the variants of PNA share, and has no counterpart in
+/// p4c.
 const FILES: &[BuiltIn] = &[
     BuiltIn { name: "core.p4", text: include_str!("arch/core.p4") },
     BuiltIn { name: "v1model.p4", text: include_str!("arch/v1model.p4") },
@@ -42,7 +44,7 @@ const FILES: &[BuiltIn] = &[
     BuiltIn { name: "xdp_model.p4", text: include_str!("arch/xdp_model.p4") },
 ];
 
-/// Returns the built-in file to which `#include` refers with `name`.
+/// Returns the built-in file that `#include` finds under `name`, or `None` if there is none.
 pub fn file(name: &str) -> Option<BuiltIn> {
     FILES.iter().copied().find(|file| file.name == name)
 }

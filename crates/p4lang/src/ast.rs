@@ -49,12 +49,13 @@ macro_rules! dense_id {
         pub struct $name(u32);
 
         impl $name {
-            /// Creates the id with this number.
+            /// Creates an id from its number.
             pub fn new(index: u32) -> Self {
                 Self(index)
             }
 
-            /// Returns the number, which indexes the vectors in which passes store their results.
+            /// Returns the number of this id. Compiler passes use it as an index into vectors of
+            /// their results.
             pub fn index(self) -> usize {
                 self.0 as usize
             }
@@ -119,7 +120,8 @@ impl fmt::Display for Name {
     }
 }
 
-/// A reference to a name: `name`, or `.name`, which is looked up at the top level only (§6.8).
+/// A reference to a name: `name`, or `.name`, which is looked up only among the declarations at top
+/// level (§6.8).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {
     /// Whether a dot precedes the name.

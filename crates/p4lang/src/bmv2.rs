@@ -1,13 +1,13 @@
-//! Translation of BMv2 JSON to the IR. p4c-bm2-ss writes this format, and controllers push it as
-//! `p4_device_config`.
+//! Translation of BMv2 JSON to the IR. The compiler p4c-bm2-ss writes this format, and controllers
+//! send it to switches as `p4_device_config`.
 //!
-//! The JSON describes a v1model program in which everything is inlined, and so does the resulting
-//! IR. Headers, stacks and unions become the fields of one struct. The fields of all metadata
-//! headers become those of a second, flat struct, with names such as `scalars.tmp`.
-//! `standard_metadata` is the third struct, with the fields that v1model declares. All blocks share
-//! these three variables, so an action that both pipelines use exists only once. BMv2 computes with
-//! arbitrary-precision integers and truncates on assignment; `expression.rs` determines widths with
-//! which the results are equal.
+//! The JSON describes a v1model program in which all parsers and controls are inlined, and so does
+//! the resulting IR. Headers, stacks and unions become the fields of one struct. The fields of all
+//! metadata headers become those of a second, flat struct, with names such as `scalars.tmp`. The
+//! third struct is `standard_metadata`, with the fields that v1model declares. All parsers and
+//! controls share these three variables, so an action that both pipelines use exists only once.
+//! BMv2 computes with arbitrary-precision integers and truncates on assignment. `expression.rs`
+//! determines fixed widths for which the results are the same.
 
 mod expression;
 mod flow;
@@ -59,10 +59,10 @@ pub enum Bmv2Error {
     /// The program exceeds one of the [`CompileLimits`].
     #[error("BMv2 JSON, {0}")]
     Exceeded(Violation),
-    /// The content contradicts the format, or is not supported.
+    /// The content of the JSON violates the format, or uses a feature that is not supported.
     #[error("BMv2 JSON, {part}: {problem}")]
     Content {
-        /// The element of the program that has the problem.
+        /// The element of the JSON that has the problem, such as a table.
         part: String,
         /// A description of the problem.
         problem: String,
@@ -104,8 +104,8 @@ fn load(text: &str, limits: &CompileLimits) -> Result<ir::Program, Bmv2Error> {
         let (major, minor) = meta.version;
         return Err(Bmv2Error::Version { major, minor });
     }
-    // Each part is optional, so any JSON object, such as a settings file, would be an empty
-    // program.
+    // Each part of a program is optional, so any JSON object, such as a settings file, would
+    // otherwise be taken for an empty program.
     let (types, parsers) = (&document.header_types, &document.parsers);
     if types.is_empty() && parsers.is_empty() && document.pipelines.is_empty() {
         return Err(Bmv2Error::NoProgram);
@@ -148,7 +148,8 @@ fn content(part: impl Into<String>, problem: impl Into<String>) -> Bmv2Error {
 
 type Outcome<T = ()> = Result<T, Bmv2Error>;
 
-/// A direct meter, with the field that receives its color before an action of the table runs.
+/// A direct meter and the field that receives its color, before an action of the meter's table
+/// runs.
 struct DirectMeter {
     meter: ir::ExternId,
     result: Option<(String, String)>,
@@ -159,18 +160,19 @@ struct Loader<'d> {
     document: &'d Document,
     program: ir::Program,
     layout: Layout,
-    /// The element of the JSON that is being read, which error messages name.
+    /// The element of the JSON that is being translated. Error messages name it.
     part: String,
-    /// The statements translated so far of the block that is being read.
+    /// The translated statements of the block (an action, parser state or pipeline) that is being
+    /// translated.
     block: ir::Block,
-    /// The parameters of the action that is being read, with their widths in bits.
+    /// The parameters of the action that is being translated, with their widths in bits.
     runtime_data: Vec<(ir::VariableId, u32)>,
-    /// The actions by their id in the JSON.
+    /// The actions, by the ids that they have in the JSON.
     actions: HashMap<i64, ir::ActionId>,
     externs: HashMap<String, ir::ExternId>,
     /// The action profiles and selectors by name.
     profiles: HashMap<String, ir::ExternId>,
-    /// The direct meters, by the name of their table.
+    /// The direct meters, by the name of the table to which each belongs.
     direct_meters: HashMap<String, DirectMeter>,
     direct_counters: HashMap<String, Vec<ir::ExternId>>,
     value_sets: HashMap<String, ir::ValueSetId>,

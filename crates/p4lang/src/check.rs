@@ -3,12 +3,13 @@
 //!
 //! [`check`] traverses the syntax tree once, in source order, since P4_16 requires names to be
 //! declared before they are used. It stores its results in [`Checked`], in vectors and maps that
-//! are indexed by the ids of the tree. For each expression, the lowering finds there its type, the
-//! conversion that its context requires, the declaration that a name refers to, the overload that a
-//! call selects, and the argument that is bound to each parameter.
+//! are indexed by the ids of the tree. For each expression, these contain its type, the conversion
+//! that its context requires, the declaration to which a name refers, the overload that a call
+//! selects, and the argument that is bound to each parameter. The next pass, the lowering to the
+//! IR, reads them.
 //!
-//! A generic declaration is checked once, with [`Type::Variable`] for its type parameters, instead
-//! of once for each use. Constructor parameters have no values during the check.
+//! A generic declaration is checked only once, and not for each use. [`Type::Variable`] stands for
+//! its type parameters. Constructor parameters have no values during the check.
 //! [`Checked::evaluate`] takes an [`Environment`] with their values.
 //!
 //! References such as "§8.9" are to sections of the P4_16 language specification, version 1.2.4.
@@ -106,14 +107,14 @@ pub fn check_within<'program>(
 pub struct Checked<'program> {
     /// The program that was checked.
     pub program: &'program ast::Program,
-    /// The nodes of the syntax tree that have a [`DeclarationId`], by this id.
+    /// An index from each [`DeclarationId`] to the node of the syntax tree that has this id.
     pub index: Index<'program>,
-    /// The type of each expression before its conversion.
+    /// The type of each expression before its context converts it.
     expression_types: Vec<Type>,
-    /// The type to which the context converts an expression.
+    /// For each expression that its context converts, the resulting type.
     conversions: HashMap<ExpressionId, Type>,
     constants: HashMap<ExpressionId, Constant>,
-    /// The entities to which names refer.
+    /// For each path or member expression, the entity (such as a variable) to which it refers.
     resolutions: HashMap<ExpressionId, Resolution>,
     calls: HashMap<ExpressionId, Call>,
     direct_applications: HashMap<TypeId, DirectApplication>,
@@ -122,25 +123,26 @@ pub struct Checked<'program> {
     declared_types: Vec<Type>,
     instances: HashMap<DeclarationId, Instance>,
     tables: HashMap<DeclarationId, TableFacts>,
-    /// The table whose `action_run` a `switch` examines, by the subject of the `switch`.
+    /// For each `switch` on `action_run`, the table whose `action_run` it examines. The key is the
+    /// subject of the `switch`.
     switch_on_actions: HashMap<ExpressionId, DeclarationId>,
     errors: Vec<DeclarationId>,
     enum_values: HashMap<DeclarationId, Bits>,
     main: Option<DeclarationId>,
-    /// The remaining budget for the computation of constants.
+    /// The budget that remains for computing constants, which limits the time of the check.
     pub(crate) budget: budget::Budget,
     pub(crate) limits: CompileLimits,
     /// The nesting depth and number of parts of each declared type; see the module `extent`.
     extents: HashMap<DeclarationId, extent::Extent>,
     /// A cache of the sizes of types in bits.
     sizes: RefCell<HashMap<Type, Option<size::Sizes>>>,
-    /// The position of each field, by the declaration of its type and its name. A declaration is
-    /// added when one of its fields is looked up for the first time.
+    /// For each declaration of a type, a map from the names of its fields to their positions. A
+    /// declaration is added when one of its fields is looked up for the first time.
     field_positions: RefCell<HashMap<DeclarationId, HashMap<Arc<str>, usize>>>,
 }
 
-/// A direct invocation `T.apply(arguments)` of a type (§14.5): an anonymous instance and a call of
-/// its `apply`.
+/// A direct invocation `T.apply(arguments)` of a type (§14.5). It constructs an anonymous instance
+/// of the type and calls `apply` on it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DirectApplication {
     /// The construction of the instance, with a [`Callee::Constructor`].
@@ -200,9 +202,9 @@ impl<'program> Checked<'program> {
         self.conversions.get(&expression)
     }
 
-    /// Returns the value of an expression before its conversion, or `None` if the value is not
-    /// known at compile time or depends on constructor parameters. A list or record expression has
-    /// a value only after its conversion; see [`Checked::evaluate`].
+    /// Returns the value of an expression before its context converts it. Returns `None` if the
+    /// value is not known at compile time or depends on constructor parameters. A list or record
+    /// expression has a value only after its conversion; see [`Checked::evaluate`].
     pub fn constant(&self, expression: ExpressionId) -> Option<&Constant> {
         self.constants.get(&expression)
     }
@@ -213,7 +215,7 @@ impl<'program> Checked<'program> {
         self.resolutions.get(&expression)
     }
 
-    /// Returns the facts about a call expression, or `None` for any other expression.
+    /// Returns the results of checking a call expression, or `None` for any other expression.
     pub fn call(&self, expression: ExpressionId) -> Option<&Call> {
         self.calls.get(&expression)
     }
@@ -236,18 +238,20 @@ impl<'program> Checked<'program> {
         self.declared_types.get(id.index()).unwrap_or(&Type::Unknown)
     }
 
-    /// Returns the facts about a declared instance, or `None` for any other declaration.
+    /// Returns the results of checking an instance declaration, or `None` for any other
+    /// declaration.
     pub fn instance(&self, id: DeclarationId) -> Option<&Instance> {
         self.instances.get(&id)
     }
 
-    /// Returns the facts about a table, or `None` for any other declaration.
+    /// Returns the results of checking a table, or `None` for any other declaration.
     pub fn table(&self, id: DeclarationId) -> Option<&TableFacts> {
         self.tables.get(&id)
     }
 
-    /// Returns the table whose `action_run` a `switch` examines, given the subject of the `switch`.
-    /// The labels of such a `switch` name actions. Returns `None` for any other subject.
+    /// Returns the table whose `action_run` a `switch` examines, so that the labels are names of
+    /// actions. `subject` is the expression that the `switch` examines. Returns `None` for any
+    /// other `switch`.
     pub fn switch_table(&self, subject: ExpressionId) -> Option<DeclarationId> {
         self.switch_on_actions.get(&subject).copied()
     }
@@ -304,8 +308,8 @@ impl<'program> Checked<'program> {
         }
     }
 
-    /// Returns the types that the type parameters of a declared type stand for: the type arguments
-    /// of `named`.
+    /// Returns, for each type parameter of a declared type, the type argument that `named` has for
+    /// it.
     pub fn bindings(&self, named: &Named) -> Bindings {
         self.type_parameters(named.declaration)
             .iter()
@@ -327,8 +331,8 @@ impl<'program> Checked<'program> {
     }
 
     /// Returns the field of a type with the given name, and its position among the fields. The
-    /// first call for a declaration indexes its fields by name, so that later calls need not search
-    /// [`Self::fields`].
+    /// first call for a declaration builds an index of its fields, so that later calls are faster
+    /// than a search in [`Self::fields`].
     pub(crate) fn field_named(
         &self,
         ty: &Type,
@@ -338,7 +342,7 @@ impl<'program> Checked<'program> {
         let mut positions = self.field_positions.borrow_mut();
         let of_declaration = positions.entry(named.declaration).or_insert_with(|| {
             ir::meter::count(fields.len());
-            // The first of several fields with one name counts, so it is inserted last.
+            // If several fields have the same name, the first one counts, so it is inserted last.
             let fields = fields.iter().enumerate().rev();
             fields.map(|(position, field)| (field.name.text.clone(), position)).collect()
         });
@@ -371,16 +375,16 @@ impl<'program> Checked<'program> {
 pub struct Field<'program> {
     /// The declaration of the field.
     pub field: &'program ast::StructField,
-    /// The type of the field, with type parameters substituted.
+    /// The type of the field, with type arguments substituted for type parameters.
     pub ty: Type,
 }
 
-/// The values of constructor parameters and type parameters in one instance.
+/// The values of the constructor parameters, and the types of the type parameters, in one instance.
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
     /// The values of the constructor parameters, and of the local constants that depend on them.
     pub values: HashMap<DeclarationId, Constant>,
-    /// The types that the type parameters stand for.
+    /// The types for which the type parameters stand.
     pub types: Bindings,
 }
 

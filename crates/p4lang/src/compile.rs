@@ -1,5 +1,5 @@
-//! Compilation of P4 source to the IR in one call. Runs the front end, the checker, the lowering
-//! and the validation of the IR.
+//! Compilation of P4 source to the IR with one call, which runs the front end, the checker, the
+//! lowering and the validation of the IR.
 
 use std::io;
 use std::path::Path;
@@ -21,8 +21,8 @@ pub struct Compiled {
     pub diagnostics: Diagnostics,
     /// The source files of the program, to which the diagnostics refer.
     pub sources: SourceMap,
-    /// The macro that selects the version of PNA for which the program compiled, or `None` for the
-    /// default version of the built-in pna.p4.
+    /// The macro that selects the version of PNA for which the program was compiled, or `None` for
+    /// the default version in the built-in pna.p4.
     pub pna_version: Option<&'static str>,
 }
 
@@ -35,7 +35,7 @@ impl Compiled {
 
 /// Compiles a program and the files that it includes.
 ///
-/// Passes recurse over the syntax tree, so programs that others supply should be compiled inside
+/// Passes recurse over the syntax tree, so untrusted programs should be compiled inside
 /// [`ir::with_large_stack`].
 ///
 /// # Errors
@@ -46,15 +46,15 @@ pub fn compile_file(path: &Path, options: &Options, files: &dyn Files) -> io::Re
     Ok(compile_text(&path.display().to_string(), &text, options, files))
 }
 
-/// Compiles the program `text` and the files that it includes. Diagnostics refer to the program as
-/// `name`.
+/// Compiles the program `text` and the files that it includes. Diagnostics use `name` as the file
+/// name of the program.
 pub fn compile_text(name: &str, text: &str, options: &Options, files: &dyn Files) -> Compiled {
     let mut best = compile_once(name, text, options, files);
     if !best.diagnostics.has_errors() || !includes_our_pna(&best.sources) {
         return best;
     }
-    // Programs for different versions of PNA include a file of the same name. Choose the version
-    // with which the program has the fewest errors.
+    // Programs for different versions of PNA all include a file called pna.p4. The version for
+    // which the program has the fewest errors is selected.
     for version in ["_PNA_0_5_", "_PNA_DEV_"] {
         let mut options = options.clone();
         options.defines.push(version.to_owned());
@@ -66,8 +66,8 @@ pub fn compile_text(name: &str, text: &str, options: &Options, files: &dyn Files
     best
 }
 
-/// Returns whether a program included the built-in pna.p4 itself, with its default version of PNA,
-/// and not the file for a certain target.
+/// Returns whether a program itself includes the built-in pna.p4, with its default version of PNA,
+/// and not a target-specific variant.
 fn includes_our_pna(sources: &SourceMap) -> bool {
     let built_in = |name: &str| {
         sources.files().iter().any(|file| file.is_built_in() && file.name().ends_with(name))
@@ -102,8 +102,8 @@ fn compile_once(name: &str, text: &str, options: &Options, files: &dyn Files) ->
     Compiled { program, diagnostics, sources, pna_version: None }
 }
 
-/// Reports that the lowered program violates an invariant or a limit of the IR, with its location
-/// in the source. Readers of the IR would refuse the program too, but could not report the
+/// Reports that the lowered program violates an invariant or a limit of the IR, with the location
+/// in the source. Code that reads the IR would refuse the program as well, but could not report the
 /// location.
 fn refuse(
     violation: Violation,

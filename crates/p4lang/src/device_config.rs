@@ -1,8 +1,8 @@
-//! Conversion between the device configuration of P4Runtime and a program in the IR.
+//! Conversion between P4Runtime's device configuration and a program in the IR.
 //!
-//! P4Runtime does not specify the format of `p4_device_config`. This module accepts BMv2 JSON, as
-//! controllers for BMv2 send it, alone or wrapped in the message `P4DeviceConfig` of p4lang/PI
-//! (proto/p4/tmp/p4config.proto). It also accepts the JSON form of the IR and P4 source.
+//! P4Runtime does not specify the format of `p4_device_config`. This module accepts BMv2 JSON,
+//! which controllers for BMv2 send by itself or wrapped in the message `P4DeviceConfig` of
+//! p4lang/PI (proto/p4/tmp/p4config.proto). It also accepts the JSON form of the IR and P4 source.
 
 use crate::bmv2::{Bmv2Error, load_bmv2_json_within};
 use crate::compile_text;
@@ -33,7 +33,7 @@ struct Extras {}
 /// Converts a device configuration to a program, with the default [`CompileLimits`].
 ///
 /// # Errors
-/// Returns an error that describes the problem if the configuration has none of the accepted
+/// Returns an error that describes the problem if the configuration is in none of the accepted
 /// formats, or if the program is invalid or exceeds a limit.
 pub fn from_device_config(config: &[u8]) -> Result<Program, EntityError> {
     from_device_config_within(config, &CompileLimits::default())
@@ -42,8 +42,8 @@ pub fn from_device_config(config: &[u8]) -> Result<Program, EntityError> {
 /// Converts a device configuration to a program, with the given limits.
 ///
 /// # Errors
-/// Returns an error that describes the problem if the configuration has none of the accepted
-/// formats, or if the program is invalid. A program that exceeds a limit is refused with the code
+/// Returns an error that describes the problem if the configuration is in none of the accepted
+/// formats, or if the program is invalid. If the program exceeds a limit, the error has the code
 /// `RESOURCE_EXHAUSTED`.
 pub fn from_device_config_within(
     config: &[u8],
@@ -87,8 +87,8 @@ pub fn from_device_config_within(
     loaded.map_err(no_thread)?
 }
 
-/// Converts a program to the configuration that a controller would push for it. The configuration's
-/// cookie is a hash of the program.
+/// Converts a program to the configuration with which a controller would load it. The
+/// configuration's cookie is a hash of the program.
 ///
 /// # Errors
 /// Returns a description of all problems if no P4Info can be generated for the program.
@@ -108,7 +108,8 @@ pub fn to_pipeline_config(program: &Program) -> Result<ForwardingPipelineConfig,
 /// Returns the device configuration that a `P4DeviceConfig` wraps, or `None` if `config` is not
 /// such a message.
 fn unwrapped(config: &[u8]) -> Option<Bytes> {
-    // Text can only be mistaken for a message if it begins with the tag of one of its fields.
+    // The message begins with the tag of one of its fields. Text with another first byte is never
+    // taken for it.
     if !matches!(config.first(), Some(0x08 | 0x12 | 0x1a)) {
         return None;
     }

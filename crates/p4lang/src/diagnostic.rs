@@ -1,9 +1,9 @@
 //! Errors and warnings about a program, with their locations in the source.
 //!
-//! A pass does not stop at its first error: it reports the error to [`Diagnostics`] and continues.
-//! A [`Diagnostic`] has a primary label (the location marked with carets), any number of secondary
-//! labels (such as "declared here") and notes. The renderer prints `file:line:column`, the source
-//! line and carets under it, with or without colours.
+//! A pass does not stop at its first error, but reports it to [`Diagnostics`] and continues. A
+//! [`Diagnostic`] has a primary label (the location that is marked with carets), any number of
+//! secondary labels (such as "declared here") and notes. The renderer prints `file:line:column`,
+//! the source line, and carets under it, with or without colours.
 
 use std::fmt::Write as _;
 
@@ -49,7 +49,7 @@ pub struct Diagnostic {
     /// The kind of problem in kebab case, such as `syntax`, `undeclared-name` or `type-mismatch`.
     /// Kinds are stable, so that tests and users can refer to them.
     pub kind: &'static str,
-    /// A description of the problem in one line.
+    /// A one-line description of the problem.
     pub message: String,
     /// The location of the problem, with a message such as the expected token.
     pub primary: Label,
@@ -148,7 +148,7 @@ impl Diagnostic {
         }
         let mut included =
             sources.file(self.primary.span.file).and_then(|file| file.included_from());
-        // The preprocessor limits the depth of includes, which bounds the length of this chain.
+        // The preprocessor limits the depth of includes, so this chain is short.
         while let Some(span) = included {
             let _ = writeln!(out, "{:gutter$} = included from {}", "", sources.location(span));
             included = sources.file(span.file).and_then(|file| file.included_from());
@@ -206,8 +206,8 @@ impl Paint {
     }
 }
 
-/// The largest number of characters of a source line that is printed whole. Of a longer line, only
-/// a part around the carets is printed.
+/// The length in characters up to which a source line is printed whole. Of a longer line, only the
+/// part around the carets is printed.
 const WIDEST_LINE: usize = 160;
 
 /// The character and the colour with which the location of a label is underlined.
@@ -216,8 +216,8 @@ struct Underline {
     colour: Colour,
 }
 
-/// Appends the source line of a label, and a line with an underline and the label's message. The
-/// line numbers are right-aligned in `gutter` columns.
+/// Appends the source line of a label, and below it an underline and the label's message. Line
+/// numbers are right-aligned in `gutter` columns.
 fn render_label(
     out: &mut String,
     sources: &SourceMap,
@@ -231,7 +231,7 @@ fn render_label(
     let shown: Vec<char> = line.chars().skip(from).take(WIDEST_LINE).collect();
     let start = range.start - from;
     let end = (range.end - from).min(shown.len().max(start));
-    // Tabs are repeated in the line of carets, so that the carets are aligned with the text on any
+    // Tabs of the source line are repeated in the line of carets, so that both are aligned on any
     // terminal.
     let indent: String = shown
         .iter()
@@ -255,8 +255,8 @@ fn render_label(
     );
 }
 
-/// The largest number of errors, and of warnings, that a collector keeps. Further ones are only
-/// counted.
+/// The largest number of errors that a collector keeps, and also the largest number of warnings.
+/// Further ones are only counted.
 const MAX_ERRORS: usize = 100;
 
 /// A collector of the errors and warnings of all passes.
@@ -273,8 +273,7 @@ impl Diagnostics {
         Self::default()
     }
 
-    /// Adds a diagnostic. Ignores it if one of the last 100 has the same kind, message and
-    /// location.
+    /// Adds a diagnostic, unless one of the last 100 has the same kind, message and location.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         let same = |other: &Diagnostic| {
             other.primary.span == diagnostic.primary.span
@@ -312,12 +311,13 @@ impl Diagnostics {
         self.errors += dropped_errors;
     }
 
-    /// Returns whether any errors were reported, so that the program is refused.
+    /// Returns whether any error was reported. The program is then refused.
     pub fn has_errors(&self) -> bool {
         self.errors > 0
     }
 
-    /// Returns the number of errors that were reported, including those that were only counted.
+    /// Returns the number of errors that were reported, including those that were counted but not
+    /// kept.
     pub fn error_count(&self) -> usize {
         self.errors
     }

@@ -1,5 +1,5 @@
-//! Descriptions of a program for people: a tree of its objects, and graphs of the control flow of
-//! packets. `planimeter compile` prints them.
+//! Descriptions of a program for people: a tree of its objects, and graphs of its control flow.
+//! `planimeter compile` prints them.
 
 mod dot;
 mod flow;
@@ -21,14 +21,14 @@ pub fn tree(program: &Program) -> String {
     tree::tree(program)
 }
 
-/// Returns the graph of the states of each parser, and the control-flow graph of each control, in
-/// the order of the program. Controls with an empty body are omitted.
+/// Returns one graph for each parser, with its states, and one for each control, with its control
+/// flow, in the order of the program. Controls with an empty body are omitted.
 #[must_use]
 pub fn graphs(program: &Program) -> Vec<Graph> {
     flow::graphs(program)
 }
 
-/// Formats the graphs in the DOT language of Graphviz, with one cluster for each graph.
+/// Formats the graphs in the DOT language of Graphviz, each as one cluster.
 #[must_use]
 pub fn dot(graphs: &[Graph]) -> String {
     dot::dot(graphs)

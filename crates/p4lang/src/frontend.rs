@@ -1,4 +1,4 @@
-//! Reading, preprocessing and parsing of a P4 program in one call.
+//! Reading, preprocessing and parsing of a P4 program with one call.
 
 use std::io;
 use std::path::Path;
@@ -15,7 +15,8 @@ use crate::source::SourceMap;
 pub struct Parsed {
     /// The source files that were read: the program and the files that it includes.
     pub sources: SourceMap,
-    /// The syntax tree. If there were errors, it has the parts of the program that could be parsed.
+    /// The syntax tree. If there were errors, it contains the parts of the program that could be
+    /// parsed.
     pub program: Program,
     /// The errors and warnings of the preprocessor and the parser.
     pub diagnostics: Diagnostics,
@@ -31,8 +32,8 @@ pub fn parse_file(path: &Path, options: &Options, files: &dyn Files) -> io::Resu
     Ok(parse_text(&path.display().to_string(), &text, options, files))
 }
 
-/// Parses the program `text` and the files that it includes. Diagnostics refer to the program as
-/// `name`, and `#include "..."` searches the directory of `name` first.
+/// Parses the program `text` and the files that it includes. `name` is the file name of the program
+/// in diagnostics, and `#include "..."` searches the directory of this file first.
 pub fn parse_text(name: &str, text: &str, options: &Options, files: &dyn Files) -> Parsed {
     let mut sources = SourceMap::new();
     let mut diagnostics = Diagnostics::new();

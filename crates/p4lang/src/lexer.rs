@@ -1,18 +1,18 @@
 //! The lexer, which splits source text into tokens for both the preprocessor and the parser.
 //!
-//! For the preprocessor, a token records whether it starts a line and whether white space precedes
-//! it. The lexer never fails. Text that is not P4 becomes a [`TokenKind::Unknown`] token or a
-//! number that cannot be parsed, and is an error only if it reaches the parser; skipped `#if`
-//! branches, macro bodies and annotations may contain any text. `>` is always a separate token. The
-//! parser joins adjacent ones to `>>` where an operator may occur, because a type such as
-//! `list<list<bit>>` needs them separate.
+//! For the preprocessor, a token records whether it is the first of its line and whether white
+//! space precedes it. The lexer never fails. Text that is not P4 becomes a [`TokenKind::Unknown`]
+//! token or a number that cannot be parsed, which causes an error only if it reaches the parser,
+//! because skipped `#if` branches, macro bodies and annotations may contain any text. `>` is always
+//! a separate token, because a type such as `list<list<bit>>` needs two of them. Where an operator
+//! may occur, the parser joins adjacent ones to `>>`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::source::{FileId, Span};
 
-/// The number of an interned string, which identifies the string.
+/// An interned string, represented by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Symbol(u32);
 
@@ -223,18 +223,19 @@ pub(crate) struct Token {
     pub(crate) space_before: bool,
     /// Whether the token is the first one of its line.
     pub(crate) line_start: bool,
-    /// Whether the token is the name of a macro inside the macro's own expansion, where it must not
-    /// be expanded again.
+    /// Whether the token is the name of a macro in the expansion of this macro, where the name must
+    /// not be expanded again.
     pub(crate) no_expand: bool,
     /// The text of the token.
     pub(crate) symbol: Symbol,
     pub(crate) span: Span,
 }
 
-/// A line continuation in a file: a backslash and a line break, which are removed from the text.
+/// A line continuation in a file: a backslash and a line break. It is removed from the text before
+/// the text is split into tokens.
 #[derive(Debug, Clone, Copy)]
 struct Splice {
-    /// The offset, in the text without continuations, at which this continuation was removed.
+    /// The offset at which the continuation was removed, in the text without continuations.
     at: usize,
     /// The total length in bytes of this continuation and all previous ones.
     removed: usize,
@@ -258,19 +259,19 @@ impl Lexer {
         Self { text, splices, file, at: 0 }
     }
 
-    /// Returns the offset in the file at which the lexer searches for the next token.
+    /// Returns the offset in the file at which the search for the next token starts.
     pub(crate) fn offset(&self) -> usize {
         self.in_file(self.at)
     }
 
-    /// Returns the offset in the file of the character at `at` in the text without line
-    /// continuations.
+    /// Converts `at`, an offset in the text without line continuations, to the offset of the same
+    /// character in the file.
     fn in_file(&self, at: usize) -> usize {
         self.in_file_behind(at + 1) - 1
     }
 
-    /// Returns the offset in the file of the end of a token that ends at `end` in the text without
-    /// line continuations. A continuation that follows the token is not part of it.
+    /// Converts `end`, the end of a token in the text without line continuations, to the token's
+    /// end in the file. A continuation that follows the token is not part of it.
     fn in_file_behind(&self, end: usize) -> usize {
         let before = self.splices.partition_point(|splice| splice.at < end);
         let splice = before.checked_sub(1).and_then(|last| self.splices.get(last));
@@ -344,28 +345,28 @@ impl Lexer {
         }
     }
 
-    /// Returns the rest of the current line, without white space at its ends, for directives that
-    /// take arbitrary text.
+    /// Returns the rest of the current line without white space at its ends, for directives whose
+    /// operand is arbitrary text.
     pub(crate) fn rest_of_line(&self) -> &str {
         let rest = self.text.get(self.at..).unwrap_or("");
         rest.split('\n').next().unwrap_or("").trim()
     }
 
-    /// Returns the text between `<` and `>` if the rest of the line starts with `<`. Also returns
-    /// the span of the text with its brackets.
+    /// If the rest of the line starts with `<`, returns the text up to the next `>`, and the span
+    /// of the text including the brackets.
     pub(crate) fn bracketed(&self) -> Option<(String, Span)> {
         let (name, _) = self.rest_of_line().strip_prefix('<')?.split_once('>')?;
         let start = self.at + self.text.get(self.at..)?.find('<')?;
         Some((name.to_owned(), self.span(start, start + name.len() + 2)))
     }
 
-    /// Returns the next token. At the end of the text, each call returns [`TokenKind::End`].
+    /// Returns the next token. After the end of the text, each call returns [`TokenKind::End`].
     pub(crate) fn next(&mut self, symbols: &mut Interner) -> Token {
         self.next_anywhere(true, symbols)
     }
 
-    /// Returns the next token in text that a conditional directive skips. As in C, a string literal
-    /// must end in the same line there.
+    /// Returns the next token of text that a conditional directive skips. As in C, a string literal
+    /// in such text must end in the same line.
     pub(crate) fn next_in_skipped_text(&mut self, symbols: &mut Interner) -> Token {
         self.next_anywhere(false, symbols)
     }
@@ -507,7 +508,7 @@ impl Lexer {
                 _ => self.at += 1,
             }
         }
-        // Continue after the quote, as if it were not there, so that one missing quote causes one
+        // Continue after the quote as if it were not there, so that a missing quote causes only one
         // error.
         self.at = start + 1;
         TokenKind::UnterminatedString

@@ -3,12 +3,14 @@
 //! The lowering starts at `main`. The arguments of the package determine which parsers and controls
 //! are instantiated, and each instance has its own variables, actions and tables. `Scope` maps
 //! names to the entities of the instance or function that is being lowered. Statements are appended
-//! to `Lowering::block`. An expression with side effects appends statements there, and yields an
-//! expression without side effects (`expression.rs`). The order of evaluation is made explicit
-//! where it matters: an operand is saved in a temporary if a later one has side effects.
+//! to `Lowering::block`. If an expression has side effects, statements for these are appended
+//! there, and the result is an expression without side effects (`expression.rs`). The order of
+//! evaluation is made explicit where it matters: an operand is saved in a temporary variable if a
+//! later operand has side effects.
 //!
 //! Tables, actions and externs are listed in the order in which p4c visits them. Tables and actions
-//! that are never used are omitted, as in p4c (`usage.rs`). P4Info depends on both.
+//! that are never used are omitted, as in p4c (`usage.rs`). P4Info depends on the order and on the
+//! omission.
 
 mod add_on_miss;
 mod annotation;
@@ -33,8 +35,8 @@ use crate::diagnostic::{Diagnostic, Diagnostics, LIMIT};
 use crate::source::{SourceMap, Span};
 
 /// Lowers a program that was checked without errors. A program without `main` becomes an IR program
-/// without objects. Returns `None`, after reporting the reason to `diagnostics`, if the program
-/// uses a feature that the IR cannot represent, or is too large or too deeply nested.
+/// without objects. If the program uses a feature that the IR cannot represent, or is too large or
+/// too deeply nested, reports the reason to `diagnostics` and returns `None`.
 pub fn lower(
     checked: &Checked<'_>,
     sources: &SourceMap,
@@ -46,7 +48,7 @@ pub fn lower(
         add_on_miss::resolve_added_actions(&mut lowering.program);
     }
     if let Some(problem) = checked.budget.take_problem() {
-        // Problems that are consequences of this one are not reported.
+        // Other problems are only consequences of this one, so they are not reported.
         lowering.problems = vec![problem];
     }
     if let Some(refusal) = lowering.refusal.take() {
@@ -74,14 +76,14 @@ pub fn lower(
 }
 
 /// The largest number of elements (statements, expressions, variables and instances) of a lowered
-/// program. The number can grow exponentially with the length of the text, since each instance of a
-/// control has its own copies.
+/// program. Each instance of a control has its own copy of the control's elements, so their number
+/// can grow exponentially with the length of the source.
 const MAX_ELEMENTS: u32 = 1 << 20;
-/// The number of elements that an instance, or a specialisation of a function, adds to the count of
-/// [`MAX_ELEMENTS`] in addition to its contents.
+/// The number of elements, relative to [`MAX_ELEMENTS`], for which an instance or a specialisation
+/// of a function counts in addition to its contents.
 const ELEMENTS_OF_INSTANCE: u32 = 64;
 
-/// The entity of the IR to which a name refers in an instance.
+/// The entity of the IR to which a name of the source refers in an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Entity {
     Variable(ir::VariableId),
@@ -91,50 +93,51 @@ enum Entity {
     Table(ir::TableId),
     Action(ir::ActionId),
     ValueSet(ir::ValueSetId),
-    /// `packet_in` or `packet_out`, which is implicit in the IR because there is only one.
+    /// `packet_in` or `packet_out`. It is implicit in the IR, because a program processes only one
+    /// packet at a time.
     Packet,
 }
 
-/// The meaning of names in the instance or function that is being lowered.
+/// The meaning of the names in the instance or function that is being lowered.
 #[derive(Clone, Debug, Default)]
 struct Scope {
     entities: HashMap<DeclarationId, Entity>,
     /// The values of constructor parameters and type parameters.
     environment: Environment,
-    /// The control-plane name of the instance, which prefixes the names of its contents.
+    /// The control-plane name of the instance. The names of the objects inside it have this name as
+    /// a prefix.
     prefix: String,
     control: Option<ir::ControlId>,
     /// The extern instance whose initializer block is being lowered, or `None` outside such blocks.
     this: Option<ir::ExternId>,
-    /// The anonymous instances of direct invocations (`T.apply(...)`). The key is the reference to
-    /// `T` in the statement.
+    /// The anonymous instances of direct invocations (`T.apply(...)`). The key is the type
+    /// reference `T` in the statement.
     direct_instances: HashMap<ast::TypeId, Entity>,
 }
 
-/// The identity of a specialised function: the function, and the arguments for which it is
-/// specialised.
+/// The key of a specialised function: the function, and the arguments for which it is specialised.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct FunctionKey {
     declaration: DeclarationId,
     type_arguments: Vec<Type>,
-    /// The extern objects among the arguments of the call.
+    /// The extern objects that the call passes as arguments.
     objects: Vec<Entity>,
-    /// The arguments of types that exist only at compile time (`int` and `string`), as text.
+    /// The arguments whose types (`int` and `string`) exist only at compile time, as text.
     constants: String,
     /// The extern instance in whose initializer block the function is declared, or `None` for a
     /// function at top level.
     instance: Option<ir::ExternId>,
 }
 
-/// A control that was applied with extern objects as arguments, and its copy for each list of
-/// objects.
+/// A control to which extern objects are passed as arguments. Each distinct list of objects has its
+/// own copy of the control.
 struct BoundControl<'a> {
     unbound: PendingControl<'a>,
     copies: Vec<(Vec<Entity>, ir::ControlId)>,
 }
 
-/// A control whose body is not lowered yet. The extern objects among its arguments are known only
-/// when the control is first applied.
+/// A control whose body is not lowered yet, because the extern objects among its arguments are
+/// known only when it is first applied.
 #[derive(Clone)]
 struct PendingControl<'a> {
     declaration: &'a ast::Declaration,
@@ -161,40 +164,40 @@ enum ExternRole {
 }
 
 /// The state of lowering one program. `scope`, `block`, `at` and `calls` belong to the item that is
-/// currently being lowered; the other fields are kept for the whole program.
+/// being lowered. The other fields belong to the program as a whole.
 struct Lowering<'a> {
     checked: &'a Checked<'a>,
     sources: &'a SourceMap,
     problems: Vec<Diagnostic>,
-    /// The result so far.
+    /// The lowered program so far.
     program: ir::Program,
     /// The scope of the instance or function that is being lowered; see [`Lowering::within`].
     scope: Scope,
-    /// The statements lowered so far in the current block; see [`Lowering::collect`].
+    /// The lowered statements of the current block so far; see [`Lowering::collect`].
     block: ir::Block,
     types: KnownTypes,
     reused: Reused<'a>,
     deferred: Deferred<'a>,
     analyses: Analyses,
-    /// The variables that only the lowering assigns, not a statement of the source.
+    /// The variables that only the lowering assigns, and no statement of the source.
     temporaries: HashSet<ir::VariableId>,
-    /// The number of each source file in the IR, by name.
+    /// The numbers that source files have in the IR, by name.
     file_ids: HashMap<String, u32>,
-    /// The number of elements lowered so far; see [`MAX_ELEMENTS`].
+    /// The number of elements that were lowered so far; see [`MAX_ELEMENTS`].
     elements: u32,
     /// The location of the statement or declaration that is being lowered.
     at: Span,
     /// The number of calls and instances that enclose the item that is being lowered.
     calls: u32,
-    /// The error about calls that nest too deeply, or `None` if there were none.
+    /// The error that calls nest too deeply, or `None` if they do not.
     refusal: Option<Diagnostic>,
 }
 
-/// The types and members that were lowered, with their ids in the IR.
+/// The types and members that were lowered already, with their ids in the IR.
 #[derive(Default)]
 struct KnownTypes {
     ids: HashMap<Type, ir::TypeId>,
-    /// The ids of tuples and records, which have no names, by their fields.
+    /// The ids of tuples and records, by their fields, since these types have no names.
     unnamed: HashMap<types::Unnamed, ir::TypeId>,
     /// The number of names of the form `tuple_N` or `record_N` in use, including names of declared
     /// types that have this form by chance.
@@ -204,33 +207,35 @@ struct KnownTypes {
     error_positions: HashMap<DeclarationId, u32>,
 }
 
-/// The entities that are lowered at their first use and then reused.
+/// The entities that are lowered where they are first used, and reused afterwards.
 #[derive(Default)]
 struct Reused<'a> {
-    /// The entities of declarations at top level.
+    /// The entities of the declarations at top level.
     entities: HashMap<DeclarationId, Entity>,
-    /// The top-level actions whose names are prefixed with the name of the control that uses them.
-    /// The key also has that name.
+    /// The copies of top-level actions whose names begin with the name of a control. Each control
+    /// that uses such an action has its own copy. The key consists of the action and the name of
+    /// the control.
     control_actions: HashMap<(DeclarationId, String), Entity>,
-    /// The names in use at top level: the declared names, and those of the specialised copies that
-    /// p4c makes of parsers and controls. The set is empty until the first such copy is made.
+    /// The names in use at top level: the declared names, and the names of the specialised copies
+    /// that p4c makes of parsers and controls. The set is empty until the first copy is made.
     specialized_names: HashSet<String>,
-    /// The number from which the search for an unused suffix for a specialised copy starts, by
-    /// declared name.
+    /// For each declared name, the number from which to search for an unused suffix for the next
+    /// specialised copy.
     next_numbers: HashMap<String, u32>,
     functions: HashMap<FunctionKey, ir::FunctionId>,
-    /// The functions in the initializer blocks of extern instances, with the scope of the instance.
+    /// The functions in the initializer blocks of extern instances. Each has the scope of its
+    /// instance.
     implementations: HashMap<(ir::ExternId, DeclarationId), (&'a ast::Declaration, Scope)>,
 }
 
-/// Entities whose lowering is postponed until more is known about them.
+/// The entities whose lowering is postponed until more is known about them.
 #[derive(Default)]
 struct Deferred<'a> {
-    /// The controls that are lowered when they are first applied, since that determines the extern
-    /// objects among their arguments.
+    /// The controls whose bodies are lowered when they are first applied, because only then the
+    /// extern objects among their arguments are known.
     controls: HashMap<ir::ControlId, PendingControl<'a>>,
-    /// The controls that take extern objects and were lowered, with a copy for each list of
-    /// objects.
+    /// The lowered controls to which extern objects are passed, with one copy for each distinct
+    /// list of objects.
     bound_controls: HashMap<ir::ControlId, BoundControl<'a>>,
     /// The extern objects that are added to the program after the tables in which they are
     /// constructed.
@@ -241,7 +246,7 @@ struct Deferred<'a> {
 #[derive(Default)]
 struct Analyses {
     usages: HashMap<DeclarationId, std::rc::Rc<usage::Usage>>,
-    /// Whether each expression has side effects.
+    /// For each expression, whether it has side effects.
     effects: HashMap<ast::ExpressionId, bool>,
 }
 
@@ -278,11 +283,13 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Runs `lower` for an item that is called or instantiated at `span`, at a call depth that is
-    /// greater by one. If that exceeds the limit, records the error and returns `None` instead.
+    /// Runs `lower` for an item that is called or instantiated at `span`, with the call depth
+    /// increased by one. If the depth exceeds the limit, records an error and returns `None`
+    /// instead.
     fn deeper<T>(&mut self, span: Span, lower: impl FnOnce(&mut Self) -> T) -> Option<T> {
-        // Every call is inside a block of the package, which is an instance and counts too. The
-        // number of enclosing calls and instances is therefore the depth of this call.
+        // Every call is inside a parser or control of the package, which is an instance and
+        // therefore counts. So the number of enclosing calls and instances is the depth of this
+        // call.
         let calls = u64::from(self.calls);
         let problem = match self.checked.limits.admit(ir::Limit::CallDepth, calls) {
             Err(exceeded) => Some(exceeded.to_string()),
@@ -306,8 +313,8 @@ impl<'a> Lowering<'a> {
         self.problems.push(Diagnostic::error("unsupported", span, message));
     }
 
-    /// Adds `count` to the number of lowered elements. Returns true if the number exceeds
-    /// [`MAX_ELEMENTS`]. The caller must then lower nothing more.
+    /// Adds `count` to the number of lowered elements. Returns true if the number now exceeds
+    /// [`MAX_ELEMENTS`], in which case the caller must not lower anything more.
     fn count_elements(&mut self, count: u32) -> bool {
         self.elements = self.elements.saturating_add(count);
         self.is_exhausted()
@@ -381,15 +388,15 @@ impl<'a> Lowering<'a> {
         self.emit(span, ir::StatementKind::Assign { place, value });
     }
 
-    /// Returns the statements that `write` appends to the current block, as a block of their own.
+    /// Returns a block of the statements that `write` would otherwise append to the current block.
     fn collect(&mut self, write: impl FnOnce(&mut Self)) -> ir::Block {
         let outer = std::mem::take(&mut self.block);
         write(self);
         std::mem::replace(&mut self.block, outer)
     }
 
-    /// Runs `work` with `scope` as the current scope. Returns the result, and the scope as `work`
-    /// left it.
+    /// Runs `work` with `scope` as the current scope. Returns the result of `work`, and the scope
+    /// in the state in which `work` left it.
     fn within<T>(&mut self, scope: Scope, work: impl FnOnce(&mut Self) -> T) -> (T, Scope) {
         let outer = std::mem::replace(&mut self.scope, scope);
         let result = work(self);
@@ -397,7 +404,7 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// Returns the names of the members of `error`. They begin with `NoError` even if the program does
+/// Returns the names of the members of `error`. The first is `NoError`, even if the program does
 /// not include core.p4.
 fn error_names(checked: &Checked<'_>) -> Vec<String> {
     let missing = checked.no_error().is_none().then(|| "NoError".to_owned());

@@ -1,14 +1,14 @@
-//! Recognition of P4_14, the predecessor of P4_16, whose source files have the extension `.p4` too.
+//! Recognition of P4_14, the predecessor of P4_16. Its source files have the extension `.p4` too.
 //!
-//! The test runs only on programs with syntax errors. It searches for beginnings of declarations
-//! that occur in nearly every P4_14 program, but not in a P4_16 program, even if that has common
-//! mistakes.
+//! Only programs with syntax errors are tested. The test searches for tokens with which
+//! declarations begin in nearly every P4_14 program, and which do not occur in a P4_16 program,
+//! even in one with common mistakes.
 
 use crate::diagnostic::Diagnostic;
 use crate::preprocess::Tokens;
 use crate::source::Span;
 
-/// The tokens at the start of P4_14 declarations. `_` matches any name.
+/// The tokens with which P4_14 declarations start. `_` matches any name.
 const DECLARATIONS: [&[&str]; 13] = [
     &["header_type", "_", "{"],
     &["metadata", "_", "_", ";"],
@@ -25,8 +25,8 @@ const DECLARATIONS: [&[&str]; 13] = [
     &["action_selector", "_", "{"],
 ];
 
-/// Returns an error, which replaces all other errors, if the program is written in P4_14, and
-/// `None` otherwise.
+/// If the program is written in P4_14, returns an error that says so and replaces all other errors.
+/// Returns `None` otherwise.
 pub(crate) fn recognise(tokens: &Tokens) -> Option<Diagnostic> {
     let span = (0..tokens.list.len()).find_map(|position| declaration(tokens, position))?;
     Some(

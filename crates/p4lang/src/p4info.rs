@@ -1,9 +1,9 @@
-//! Generation of P4Info, which describes a program to its control plane, from the IR.
+//! Generation of P4Info from the IR. P4Info describes a program to its control plane.
 //!
-//! The messages equal those that p4c writes with `--p4runtime-files`, including identifiers,
-//! aliases, annotations and order, so that a controller that was built with p4c's P4Info works
-//! unchanged. The rules are those of the P4Runtime specification (section 6). Where the
-//! specification leaves a choice, they are those of p4c's `control-plane` directory.
+//! The messages are the same as those that p4c writes with `--p4runtime-files`, including
+//! identifiers, aliases, annotations and order, so a controller that was built with p4c's P4Info
+//! works unchanged. The rules are those of the P4Runtime specification (section 6), and where it
+//! leaves a choice, those of p4c's `control-plane` directory.
 //!
 //! ```text
 //! reach      what is used, in p4c's order
@@ -68,9 +68,9 @@ pub fn generate(program: &Program) -> Result<P4Info, Vec<P4InfoError>> {
     if errors.is_empty() { Ok(info) } else { Err(errors.found) }
 }
 
-/// Formats errors of a program as text that ends in a line break. An error is printed with its
-/// source line and a caret if `sources` contains its location. An error without a location is
-/// printed with `name` in the place of the location.
+/// Formats errors of a program as text that ends with a line break. If `sources` contains the
+/// location of an error, the error is printed with its source line and a caret. For an error
+/// without a location, `name` is printed in its place.
 pub fn render(
     program: &Program,
     errors: &[P4InfoError],
@@ -98,12 +98,12 @@ pub fn render(
     text
 }
 
-/// Returns the faults for which a program is refused even if its P4Info is not requested: those in
-/// annotations and types that controllers see.
+/// Returns the errors for which a program is refused even if its P4Info is not requested. They
+/// concern annotations and types that controllers see.
 ///
-/// Two kinds of faults are not included, because p4c compiles programs with them unless their
-/// P4Info is requested: value sets of structs with fields that are not `bit<W>`, and duplicate
-/// names. Returns no faults for architectures other than v1model, PSA and PNA.
+/// Two kinds of errors are not included, because p4c compiles programs that have them unless their
+/// P4Info is requested. These are duplicate names, and value sets of structs with fields that are
+/// not `bit<W>`. Returns no errors for architectures other than v1model, PSA and PNA.
 pub fn faults(program: &Program) -> Vec<P4InfoError> {
     if let Architecture::Other(_) = program.architecture {
         return Vec::new();
@@ -121,7 +121,7 @@ pub fn faults(program: &Program) -> Vec<P4InfoError> {
     faults
 }
 
-/// Converts the table entries in the source of `program` to a write request, like p4c's
+/// Converts the table entries that `program` declares to a write request, like p4c's option
 /// `--p4runtime-entries-files`.
 ///
 /// # Errors
@@ -132,7 +132,7 @@ pub fn entries(program: &Program) -> Result<WriteRequest, Vec<P4InfoError>> {
     if errors.is_empty() { Ok(request) } else { Err(errors.found) }
 }
 
-/// Returns the entries in the source of `program` as messages, each with its location.
+/// Returns the table entries that `program` declares as messages, each with its location.
 pub(crate) fn located_entries(
     program: &Program,
 ) -> Result<Vec<(Option<Location>, TableEntry)>, Vec<P4InfoError>> {
@@ -147,7 +147,8 @@ pub(crate) fn located_entries(
     Ok(locations.zip(messages).collect())
 }
 
-/// The inputs of [`generate`] and [`entries()`] that result from an analysis of the whole program.
+/// The inputs of [`generate`] and [`entries()`], which result from an analysis of the whole
+/// program.
 struct Prepared {
     reach: Reach,
     symbols: Symbols,
@@ -200,9 +201,9 @@ fn prepare(program: &Program) -> Result<Prepared, Vec<P4InfoError>> {
     Ok(Prepared { reach, symbols: names.finish(), digests, errors })
 }
 
-/// Returns the digests of v1model that the program sends: the type of the data, and the name. A
-/// digest has the name of the type of its data. Each call whose data has no named type is a
-/// separate digest, named with a number.
+/// Returns the digests that a v1model program sends, each as the type of its data and its name. The
+/// name is that of the type. A call of `digest` whose data has no named type is a separate digest,
+/// with a name such as `digest_0`.
 fn digests(program: &Program, reach: &Reach) -> Vec<(TypeId, String)> {
     let mut unnamed = 0_usize;
     let mut digests: Vec<(TypeId, String)> = Vec::new();
@@ -223,20 +224,19 @@ fn digests(program: &Program, reach: &Reach) -> Vec<(TypeId, String)> {
     digests
 }
 
-/// Returns the architecture for which P4Info is written. In p4c, it is a command-line option. Here
-/// it is the built-in architecture whose externs the program includes, even if the program declares
-/// a package of its own.
+/// Returns the architecture for which P4Info is written. p4c has a command-line option for it.
+/// Here, it is the built-in architecture whose externs the program includes, even if the program
+/// declares its own package.
 fn architecture(program: &Program) -> &Architecture {
     program.included.as_ref().unwrap_or(&program.architecture)
 }
 
-/// Returns whether the program has a `main`. The architecture of a program without one has an empty
-/// name.
+/// Returns whether the program has a `main`. If it has none, the name of its architecture is empty.
 fn has_main(program: &Program) -> bool {
     !matches!(&program.architecture, Architecture::Other(name) if name.is_empty())
 }
 
-/// Returns whether p4c writes the message `type_info` for the program, even an empty one. p4c adds
+/// Returns whether p4c writes the message `type_info` for the program, which may be empty. p4c adds
 /// the message when it looks up a type, as it does for each extern object with a name.
 fn has_type_info(program: &Program, reach: &Reach, info: &P4Info) -> bool {
     program.externs.iter().any(|instance| instance.name != instance.extern_type.name())
@@ -246,9 +246,10 @@ fn has_type_info(program: &Program, reach: &Reach, info: &P4Info) -> bool {
         || *architecture(program) == Architecture::V1model && reach.calls_extern_functions
 }
 
-/// Reports objects of one kind that have the same name.
+/// Reports objects of the same kind that have the same name.
 fn duplicates(program: &Program, info: &P4Info, errors: &mut Faults) {
-    // Report the last object with this name, since the first one may keep it.
+    // Of the objects with the same name, the last one is reported, since the first one may keep the
+    // name.
     let table = |name: &str| {
         let mut tables = program.tables.iter().rev();
         tables.find(|table| table.name == name).and_then(|table| table.location)

@@ -1,13 +1,13 @@
 //! The parser, which builds the syntax tree from tokens by recursive descent.
 //!
-//! The grammar of P4 depends on which names are types: `(x) - 1` is a cast if `x` is a type, and
-//! `a < b > (c)` is a call if `b` is one. The parser therefore tracks scopes, but only to
-//! distinguish types from values (`scope`). For a name that was never declared, it guesses from the
-//! tokens that follow, so that the checker can report the undeclared name. A syntax error is
+//! The grammar of P4 depends on which names are types: `(x) - 1` is a cast if `x` is a type, and `a
+//! < b > (c)` is a call if `b` is a type. The parser therefore tracks scopes, but only to
+//! distinguish types from values (`scope`). If a name was never declared, the parser guesses from
+//! the tokens that follow, so that the checker can report the undeclared name. A syntax error is
 //! reported where it is detected, and the construct is abandoned with `Err(Failed)`. Lists of
-//! declarations and statements then skip to the next token at which one can start, so that one run
-//! reports several errors. The nesting depth of the tree is limited ([`DEEPEST_NESTING`],
-//! [`LONGEST_CHAIN`]), which bounds every recursive traversal of it.
+//! declarations and statements then skip to the next token at which a declaration or statement can
+//! start, so that one run reports several errors. The nesting depth of the tree is limited
+//! ([`DEEPEST_NESTING`], [`LONGEST_CHAIN`]), which limits the depth of every recursive traversal.
 
 mod annotation;
 mod callable;
@@ -36,18 +36,18 @@ use scope::{Binding, Scopes};
 
 /// The largest nesting depth of expressions, statements and types together.
 ///
-/// Passes may recurse over the tree. Each of them must be able to handle this depth with the stack
-/// that [`ir::with_large_stack`] provides.
+/// Passes may recurse over the tree. Each of them must be able to recurse to this depth on the
+/// stack that [`ir::with_large_stack`] provides.
 pub const DEEPEST_NESTING: usize = 400;
 
-/// The largest length of a chain: of the binary operators in one expression (`a + b + c`), or of
-/// the branches of an `else if`.
+/// The largest length of a chain of binary operators in one expression (`a + b + c`), and of a
+/// chain of `else if` branches.
 ///
-/// The tree of a chain is as deep as the chain is long, although the source text does not look
-/// nested. Chains therefore have a larger limit than [`DEEPEST_NESTING`].
+/// The tree for a chain is as deep as the chain is long, although the source text does not look
+/// nested. Chains therefore have a higher limit than [`DEEPEST_NESTING`].
 pub const LONGEST_CHAIN: usize = 10_000;
 
-/// Parses a whole program. Errors are reported to `diagnostics`, and the tree has the parts that
+/// Parses a whole program. Errors are reported to `diagnostics`. The tree contains the parts that
 /// could be parsed.
 pub fn parse(tokens: &Tokens, diagnostics: &mut Diagnostics) -> Program {
     let mut parser = Parser::new(tokens, diagnostics);
@@ -74,24 +74,24 @@ struct Parser<'run> {
     diagnostics: &'run mut Diagnostics,
     /// The index of the current token.
     at: usize,
-    /// The token for the end of the program, which follows the last one.
+    /// A token for the end of the program. It follows the last token.
     end: Token,
     scopes: Scopes,
-    /// Whether an unexpected end of the program was reported, which is done only once.
+    /// Whether an unexpected end of the program was reported. It is reported only once.
     ended: bool,
-    /// The nesting depth of the current construct, which is limited.
+    /// The nesting depth of the current construct, which is limited by [`DEEPEST_NESTING`].
     depth: usize,
     /// The number of `else if` branches that enclose the current token.
     alternatives: usize,
     /// The number of binary operators so far in the outermost expression that is being parsed, or
     /// `None` outside expressions.
     operators: Option<usize>,
-    /// Whether the parser is inside the angle brackets of a width, but not in further brackets
-    /// within them. There, `>` closes the width and is not an operator.
+    /// Whether the parser is inside the angle brackets of a width, as in `bit<W>`, and not inside
+    /// further brackets within them. There, `>` is not an operator but ends the width.
     in_width: bool,
     looked_ahead: lookahead::LookedAhead,
-    /// The number of expressions so far, which is the id of the next one. The two numbers after it
-    /// are those of types and declarations.
+    /// The number of expressions so far, which is the id of the next expression. The next two
+    /// fields are the same numbers for types and declarations.
     expressions: u32,
     types: u32,
     declarations: u32,
@@ -133,8 +133,8 @@ impl<'run> Parser<'run> {
                 continue;
             }
             if self.is(TokenKind::RightBrace) {
-                // After an error the braces may be unbalanced, so this one would only be a
-                // consequence.
+                // After another error, the braces may be unbalanced, so a surplus brace would only
+                // be a consequence of it.
                 if !self.diagnostics.has_errors() {
                     self.error_here("this `}` closes nothing");
                 }
@@ -186,12 +186,13 @@ impl<'run> Parser<'run> {
         matches
     }
 
-    /// Returns the location of the last token that was consumed.
+    /// Returns the location of the token that was consumed last.
     fn previous(&self) -> Span {
         self.at.checked_sub(1).map_or(self.token().span, |before| self.token_at(before).span)
     }
 
-    /// Returns the location from the start of `start` to the last token that was consumed.
+    /// Returns the location from the start of `start` to the end of the token that was consumed
+    /// last.
     fn since(&self, start: Span) -> Span {
         start.to(self.previous())
     }
@@ -219,12 +220,13 @@ impl<'run> Parser<'run> {
             return self.error_here("");
         }
         if token.kind == TokenKind::End && std::mem::replace(&mut self.ended, true) {
-            // The end of the program is inside several constructs at the same time, but is reported
-            // only once.
+            // An unexpected end of the program is inside several constructs at the same time, but
+            // is reported only once.
             return Failed;
         }
         let found = self.describe(token);
-        // A token that is missing at the end of a line is reported there, not in the next line.
+        // If a token is missing at the end of a line, the error is reported there and not in the
+        // next line.
         let span = match self.at.checked_sub(1).map(|before| self.token_at(before)) {
             Some(before) if token.line_start || token.kind == TokenKind::End => {
                 Span::new(before.span.file, before.span.end, before.span.end)
@@ -258,8 +260,8 @@ impl<'run> Parser<'run> {
         Err(self.expected(&what))
     }
 
-    /// Reports that `what`, or the brace that closes the one at `open`, was expected in the place
-    /// of the current token.
+    /// Reports that the current token is neither `what` nor the brace that closes the one at
+    /// `open`.
     fn expected_or_brace(&mut self, what: &str, open: Span) -> Failed {
         let failed = self.expected(&format!("{what} or `}}`"));
         if self.is(TokenKind::End) {
@@ -269,9 +271,9 @@ impl<'run> Parser<'run> {
     }
 
     /// Skips tokens after an error, up to a token at which a declaration or statement can start.
-    /// `started` is the first token of the construct with the error. Consumes nothing if the
-    /// construct already ended with its `}`, or if the current token is a `}`, the end of the
-    /// program, or a keyword after `started` that starts a declaration in a new line.
+    /// `started` is the position of the first token of the construct with the error. Skips nothing
+    /// if the construct already ended with its `}`, or if the current token is a `}`, the end of
+    /// the program, or a keyword that starts a declaration in a new line after `started`.
     fn recover(&mut self, started: usize) {
         let taken = self.tokens.get(started..self.at).unwrap_or(&[]);
         // The number of braces that the abandoned construct opened.
@@ -311,8 +313,8 @@ impl<'run> Parser<'run> {
         }
     }
 
-    /// Runs `parse` at a nesting depth that is greater by one. Reports an error instead if that
-    /// exceeds the limit.
+    /// Runs `parse` with the nesting depth increased by one. If the depth then exceeds the limit,
+    /// reports an error instead.
     fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
         self.deeper()?;
         let result = parse(self);
@@ -374,7 +376,7 @@ impl<'run> Parser<'run> {
         Name { text: self.symbols.text(token.symbol), span: token.span }
     }
 
-    /// Parses a name that the parser's scopes do not record, such as that of a field. `what`
+    /// Parses a name that the parser's scopes need not record, such as the name of a field. `what`
     /// describes the name in errors.
     fn name(&mut self, what: &str) -> Parse<Name> {
         if !is_name(self.kind()) {
@@ -428,7 +430,7 @@ impl<'run> Parser<'run> {
         let mut items = self.list(close, what, |parser| {
             if parser.is(close) { Ok(None) } else { item(parser).map(Some) }
         })?;
-        // Only the last item can be `None`, since it is `None` only in front of `close`.
+        // An item is `None` only directly before `close`, so only the last one can be `None`.
         if items.last().is_some_and(Option::is_none) {
             items.pop();
         }

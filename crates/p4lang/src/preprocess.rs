@@ -1,12 +1,12 @@
-//! The preprocessor, which handles `#include`, `#define`, `#if` and the other directives that
-//! programs for p4c use. It produces the tokens that the parser reads.
+//! The preprocessor, which executes `#include`, `#define`, `#if` and the other directives that
+//! programs for p4c use. Its output is the tokens that the parser reads.
 //!
 //! It works on tokens instead of text, so that every token keeps its location in the user's source.
 //! The rules are those of GNU `cpp` as p4c invokes it, with `-x assembler-with-cpp`: a `#` in a
-//! macro body need not be followed by a parameter, and stray `$` and quotes are accepted. Features
-//! that no P4 program uses, such as `#assert` and `__DATE__`, are missing. The depth of includes,
-//! the nesting of macros and the number of tokens are limited, so preprocessing terminates for
-//! every input.
+//! macro body need not be followed by a parameter, and unmatched quotes and `$` are accepted.
+//! Features that no P4 program uses, such as `#assert` and `__DATE__`, are not supported. The depth
+//! of includes, the nesting of macros and the number of tokens are limited, so preprocessing
+//! terminates for every input.
 
 mod condition;
 mod directive;
@@ -34,12 +34,12 @@ use macros::Macros;
 /// The largest depth of nested includes, as in GNU `cpp`.
 const DEEPEST_INCLUDE: usize = 200;
 
-/// The largest number of files that are included. Without this limit, a file that includes itself
-/// twice would take exponential time.
+/// The largest number of files that a program includes. Without this limit, a file that includes
+/// itself twice would take exponential time.
 const MAX_FILES: usize = 4096;
 
-/// The largest number of tokens after preprocessing, since macro expansion can grow exponentially.
-/// Tests use a smaller limit to be fast.
+/// The largest number of tokens after preprocessing. It is limited because macro expansion can grow
+/// exponentially. Tests use a smaller limit to be fast.
 const MAX_TOKENS: usize = if cfg!(test) { 1 << 17 } else { 4 << 20 };
 
 /// Options of the command line for preprocessing and compiling a program.
@@ -47,12 +47,12 @@ const MAX_TOKENS: usize = if cfg!(test) { 1 << 17 } else { 4 << 20 };
 pub struct Options {
     /// `-I`: the directories in which `#include` searches before it searches the built-in files.
     pub include_directories: Vec<PathBuf>,
-    /// `-D NAME` or `-D NAME=value`: the texts after `-D`. If none of them defines a name that
-    /// starts with `__TARGET_`, `__TARGET_BMV2__` is defined as 1.
+    /// `-D NAME` or `-D NAME=value`: the text after each `-D`. If none of them defines a name that
+    /// starts with `__TARGET_`, the macro `__TARGET_BMV2__` is defined as 1.
     pub defines: Vec<String>,
-    /// `-U NAME`: names that are undefined after all of `defines`.
+    /// `-U NAME`: the names that are undefined after all of `defines` are defined.
     pub undefines: Vec<String>,
-    /// The limits on the program that is compiled. The limits on preprocessing are fixed.
+    /// The limits on the compiled program. The limits on preprocessing cannot be changed.
     pub limits: ir::CompileLimits,
 }
 
@@ -61,7 +61,7 @@ pub struct Options {
 pub struct Tokens {
     pub(crate) list: Vec<Token>,
     pub(crate) symbols: Interner,
-    /// The empty span at the end of the program.
+    /// An empty span at the end of the program.
     pub(crate) end: Span,
     /// The symbol of the empty string.
     pub(crate) empty: Symbol,
@@ -69,7 +69,8 @@ pub struct Tokens {
 
 /// Preprocesses the file `program` of `sources` and the files that it includes.
 ///
-/// Errors are reported to `diagnostics`. Even then, the tokens that could be read are returned.
+/// Errors are reported to `diagnostics`. Even after an error, the tokens that could be read are
+/// returned.
 pub fn preprocess(
     program: FileId,
     options: &Options,
@@ -144,7 +145,7 @@ struct OpenFile {
     id: FileId,
     lexer: Lexer,
     conditions: Conditions,
-    /// The path of the file, relative to which `#include "..."` searches.
+    /// The path of the file. `#include "..."` in the file searches its directory.
     path: PathBuf,
 }
 
@@ -158,17 +159,17 @@ struct Preprocessor<'run> {
     names: Names,
     macros: Macros,
     expansion: Expansion,
-    /// The files that are being read, each included by the one before it.
+    /// The files that are being read. Each is included by the file before it in the list.
     open: Vec<OpenFile>,
-    /// The paths of the files that contain `#pragma once`, which are not included again.
+    /// The paths of the files that contain `#pragma once`. They are not included a second time.
     once: HashSet<PathBuf>,
-    /// The number of files opened so far, which is limited.
+    /// The number of files that were opened so far, which is limited by `MAX_FILES`.
     opened: usize,
-    /// The number of tokens produced so far, which is limited.
+    /// The number of tokens that were produced so far, which is limited by `MAX_TOKENS`.
     produced: usize,
     /// Whether a limit of the preprocessor was exceeded, so that no more tokens are read.
     exhausted: bool,
-    /// Whether the line of an `#if` is being expanded, in which `defined` is an operator.
+    /// Whether the line of an `#if` is being expanded. `defined` is an operator only there.
     in_condition: bool,
 }
 
@@ -186,8 +187,8 @@ impl Preprocessor<'_> {
         self.open.push(OpenFile { id, lexer, conditions: Conditions::default(), path });
     }
 
-    /// Stops reading the innermost file, and reports its open conditionals. Returns whether another
-    /// file remains open.
+    /// Stops reading the innermost file, and reports its conditionals that are still open. Returns
+    /// whether another file is still open.
     fn leave(&mut self) -> bool {
         if let Some(mut file) = self.open.pop()
             && !self.exhausted
@@ -202,8 +203,8 @@ impl Preprocessor<'_> {
         !self.open.is_empty()
     }
 
-    /// Adds to the number of tokens. If there are too many, reports an error once and stops
-    /// preprocessing.
+    /// Adds `tokens` to the number of tokens produced. If there are too many, reports an error once
+    /// and stops preprocessing.
     fn count(&mut self, span: Span, tokens: usize) {
         self.produced = self.produced.saturating_add(tokens);
         if self.produced > MAX_TOKENS && !self.exhausted {
@@ -212,8 +213,8 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Returns the next token of the innermost file, without expanding macros. Directives before it
-    /// are executed. The end of an included file is a token too.
+    /// Executes the directives at the current position of the innermost file, and returns the token
+    /// that follows them, without expanding macros. The end of an included file counts as a token.
     fn next_from_file(&mut self) -> Token {
         loop {
             let Some(file) = self.open.last_mut() else {

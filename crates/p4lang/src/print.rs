@@ -1,8 +1,9 @@
 //! The pretty printer, which formats the syntax tree as P4 text.
 //!
-//! The text parses to an equal tree: parentheses are printed only where precedence requires them.
-//! Comments, macros and the layout of the source are lost. Expressions, types and annotations
-//! implement [`std::fmt::Display`], and [`print_program`] formats whole programs.
+//! Parsing the text again results in an equal tree, so parentheses are printed only where
+//! precedence requires them. Comments, macros and the layout of the source are lost. Expressions,
+//! types and annotations implement [`std::fmt::Display`], and [`print_program`] formats whole
+//! programs.
 
 mod declaration;
 mod expression;
@@ -26,7 +27,7 @@ pub fn print_program(program: &Program) -> String {
     printer.out
 }
 
-/// A buffer for the text of a program. Lines are indented by the number of open braces.
+/// A buffer for the text of a program. Each line is indented by the number of braces that are open.
 #[derive(Debug, Default)]
 struct Printer {
     out: String,
@@ -60,8 +61,8 @@ impl Printer {
         self.indent += 1;
     }
 
-    /// Decreases the indentation, and appends the `}` for an earlier [`Printer::open`] without
-    /// ending the line.
+    /// Decreases the indentation, and appends the `}` that belongs to an earlier [`Printer::open`].
+    /// Does not end the line.
     fn close(&mut self) {
         self.indent = self.indent.saturating_sub(1);
         self.start();

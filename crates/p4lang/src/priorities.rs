@@ -1,19 +1,21 @@
-//! The numbers by which entries of a table take precedence over each other.
+//! Priorities of table entries: numbers that decide which of several matching entries wins.
 
-/// The way in which a program states priorities.
+/// How a program states priorities.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale {
-    /// Whether the entry with the larger number wins, and not the one with the smaller number.
+    /// Whether the entry with the larger number wins. If false, the entry with the smaller number
+    /// wins.
     pub(crate) largest_wins: bool,
-    /// The smallest number that an entry of the resulting program may have.
+    /// The smallest priority that an entry may have in the resulting program.
     pub(crate) least: u32,
 }
 
-/// Returns a number for each priority of a program, such that the larger number wins. Only the
-/// order matters. Numbers are kept as far as they fit, then shifted, and otherwise replaced by
-/// their ranks, so that different priorities never become equal.
+/// Converts the priorities that a program states to numbers of which the larger one wins. Only
+/// their order matters. The numbers are kept if they are in range, shifted into range if that is
+/// possible, and otherwise replaced by their ranks, so that different priorities never become
+/// equal.
 pub(crate) fn numbers(priorities: &[i64], scale: Scale) -> Vec<u32> {
-    // 128 bits contain all sums and differences of three numbers of 64 bits.
+    // 128 bits are enough for sums and differences of three numbers of 64 bits.
     let wide: Vec<i128> = priorities.iter().copied().map(i128::from).collect();
     let (Some(least), Some(most)) = (wide.iter().min(), wide.iter().max()) else {
         return Vec::new();

@@ -1,11 +1,12 @@
-//! The check of `@entry_restriction` and `@action_restriction`, which state constraints in the
-//! language of p4-constraints, against the keys and parameters that controllers see.
+//! Checks of the annotations `@entry_restriction` and `@action_restriction`. They state constraints
+//! on table entries and action arguments in the language of p4-constraints, which are checked
+//! against the keys and parameters that controllers see.
 //!
-//! The constraints are those of the P4Info of the program, so the compiler and a switch that is
-//! given the P4Info agree. An error has its place inside the string: strings may span lines,
-//! consist of several literals, and contain conditional directives. A string that a macro makes is
-//! written nowhere, so its line is printed in a note. Entries in the source and default actions
-//! must meet the constraints.
+//! The constraints are read from the program's P4Info, so that the compiler and a switch to which
+//! the P4Info is sent interpret them in the same way. The location of an error is inside the
+//! string, which may span lines, consist of several literals, and contain conditional directives.
+//! If a macro produces the string, it is not written anywhere in the source, so its line is printed
+//! in a note. Entries that the source declares and default actions must satisfy the constraints.
 
 mod place;
 
@@ -21,13 +22,13 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::p4info;
 use crate::source::{SourceMap, Span};
 
-/// The declared name of a table or action with constraints, and its annotations.
+/// A table or action with constraints: its declared name and its annotations.
 struct Declared<'t> {
     name: Span,
     annotations: Vec<&'t Annotation>,
 }
 
-/// Checks all constraints of a program, and the entries in its source against them.
+/// Checks all constraints of a program, and checks that the entries in its source satisfy them.
 pub(crate) fn check(
     tree: &Program,
     program: &ir::Program,
@@ -43,13 +44,14 @@ pub(crate) fn check(
     }
     let annotations = declared.values().flat_map(|declared| &declared.annotations);
     for annotation in annotations.filter(|annotation| is_structured(annotation)) {
-        // P4Info has it apart from the texts that switches read.
+        // Switches read constraints from the annotations that P4Info stores as text, and P4Info
+        // stores structured annotations in another field.
         diagnostics.push(
             Diagnostic::error("constraint", annotation.span, "a constraint stands in parentheses")
                 .note(format!("write `@{}(\"key == 1\")`", annotation.name)),
         );
     }
-    // Other faults of the P4Info are reported where one is written.
+    // Other errors in the P4Info are reported when P4Info is written.
     let Ok(info) = p4info::generate(program) else { return };
     let Ok(found) = restricted(&info) else { return };
     let before = diagnostics.error_count();
@@ -57,7 +59,7 @@ pub(crate) fn check(
     for restricted in &found {
         let Some(place) = location(program, restricted) else { continue };
         let Some(declared) = declared.get(&key(program, place)) else { continue };
-        // Several instances of a control have the same declaration.
+        // Several instances of a control share one declaration.
         if checked.contains(&declared.name) {
             continue;
         }
@@ -177,7 +179,7 @@ fn check_text(
     }
 }
 
-/// Reports entries in the source that break a constraint.
+/// Reports entries in the source that violate a constraint.
 fn check_entries(
     program: &ir::Program,
     schema: &Schema,
@@ -185,7 +187,7 @@ fn check_entries(
     sources: &SourceMap,
     diagnostics: &mut Diagnostics,
 ) {
-    // The source has numbers where controllers write strings.
+    // Where controllers write strings, the source has numbers.
     let has_strings = |table: u32| {
         restricted.iter().any(|one| {
             matches!(&one.owner, Owner::Table(id, _) if id.0 == table)
@@ -208,7 +210,7 @@ fn check_entries(
     }
 }
 
-/// Reports default actions that break the constraint of their action.
+/// Reports default actions that violate the constraint of their action.
 fn check_default_actions(
     program: &ir::Program,
     schema: &Schema,

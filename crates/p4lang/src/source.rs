@@ -1,10 +1,10 @@
 //! Source files and positions in them.
 //!
 //! Every node of the syntax tree has a [`Span`], a `Copy` type of 12 bytes with a file and a byte
-//! range. A span always refers to text that the user wrote; for tokens that a macro produced, it is
-//! the place where the macro is used. Lines and columns are computed only when a diagnostic is
-//! printed. `#line` directives change the printed line number and file name, but not the source
-//! text that is shown.
+//! range. A span always refers to text that the user wrote: if a macro produced a token, the span
+//! is that of the use of the macro. Lines and columns are computed only when a diagnostic is
+//! printed. `#line` directives change the line number and file name in diagnostics, but not the
+//! source text that is shown.
 
 use std::fmt;
 use std::ops::Range;
@@ -26,9 +26,9 @@ impl FileId {
 pub struct Span {
     /// The file.
     pub file: FileId,
-    /// The offset of the first byte.
+    /// The offset of the first byte in the file.
     pub start: u32,
-    /// The offset after the last byte.
+    /// The offset of the byte after the last one.
     pub end: u32,
 }
 
@@ -38,8 +38,8 @@ impl Span {
         Self { file, start, end }
     }
 
-    /// Returns a placeholder for declarations that are not written anywhere: an empty span at the
-    /// start of the first file.
+    /// Returns a placeholder for declarations that the source does not contain: an empty span at
+    /// the start of the first file.
     pub fn nowhere() -> Self {
         Self { file: FileId(0), start: 0, end: 0 }
     }
@@ -54,7 +54,7 @@ impl Span {
         }
     }
 
-    /// Returns the byte range.
+    /// Returns the range of bytes, without the file.
     pub fn range(self) -> Range<usize> {
         self.start as usize..self.end as usize
     }
@@ -63,9 +63,9 @@ impl Span {
 /// A position in a source file, as diagnostics print it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Location<'map> {
-    /// The file name, as changed by `#line` directives.
+    /// The file name. `#line` directives may change it.
     pub file: &'map str,
-    /// The line, counted from 1, as changed by `#line` directives.
+    /// The line, counted from 1. `#line` directives may change it.
     pub line: u32,
     /// The column in characters, counted from 1.
     pub column: u32,
@@ -83,14 +83,13 @@ pub struct SourceFile {
     name: String,
     text: Arc<str>,
     line_starts: Vec<u32>,
-    /// The `#include` directive that opened the file, or `None` for a file that no other file
-    /// includes.
+    /// The `#include` directive that opened the file, or `None` if no other file includes it.
     included_from: Option<Span>,
     built_in: bool,
     markers: Vec<LineMarker>,
 }
 
-/// A `#line` directive: after `offset`, lines are counted from `line` and belong to the file
+/// A `#line` directive: from `offset` on, lines are counted from `line`, and the file name is
 /// `name`.
 #[derive(Debug, Clone)]
 struct LineMarker {
@@ -110,14 +109,14 @@ impl SourceFile {
         &self.text
     }
 
-    /// Returns the `#include` directive that opened the file, or `None` for a file that no other
-    /// file includes.
+    /// Returns the `#include` directive that opened the file, or `None` if no other file includes
+    /// it.
     pub fn included_from(&self) -> Option<Span> {
         self.included_from
     }
 
-    /// Returns whether the file is one of the built-in architecture files, or the text of an option
-    /// `-D`.
+    /// Returns whether the text of the file is not the user's source: it is a built-in architecture
+    /// file, or the text of an option `-D`.
     pub fn is_built_in(&self) -> bool {
         self.built_in
     }
@@ -147,8 +146,8 @@ impl SourceMap {
         Self::default()
     }
 
-    /// Adds a file that is not included from another one. Text beyond 4 GiB cannot be addressed and
-    /// is truncated.
+    /// Adds a file that no other file includes, and returns its id. Text beyond 4 GiB cannot be
+    /// addressed and is truncated.
     pub fn add(&mut self, name: impl Into<String>, text: impl Into<Arc<str>>) -> FileId {
         self.add_file(name.into(), text.into(), None, false)
     }
@@ -203,8 +202,8 @@ impl SourceMap {
         self.file(span.file).and_then(|file| file.text.get(span.range())).unwrap_or("")
     }
 
-    /// Records a `#line` directive: the line that starts at `offset` has the number `line`, in the
-    /// file `name`.
+    /// Records a `#line` directive. The line that starts at `offset` has the number `line`, and the
+    /// file name from there on is `name`.
     pub(crate) fn add_line_marker(
         &mut self,
         file: FileId,
@@ -234,8 +233,8 @@ impl SourceMap {
         let (line, name) = match file.markers.iter().rev().find(|marker| marker.offset <= offset) {
             Some(marker) => {
                 let since = index.saturating_sub(file.line_index(marker.offset)) as u32;
-                // Compilers write `# 0` before the first line. Line 0 has no text, so the number is
-                // at least 1.
+                // Some compilers write `# 0` before the first line. There is no line 0, so the
+                // number is at least 1.
                 let line = marker.line.saturating_add(since).max(1);
                 (line, marker.name.as_deref().unwrap_or(&file.name))
             }
@@ -244,8 +243,8 @@ impl SourceMap {
         Location { file: name, line, column }
     }
 
-    /// Returns the span of the word at a location that [`SourceMap::location`] reported, or `None`
-    /// if no file has that location.
+    /// Returns the span of the word at a location that [`SourceMap::location`] has returned, or
+    /// `None` if no file has that location.
     pub fn word_at(&self, file: &str, line: u32, column: u32) -> Option<Span> {
         (0..).zip(&self.files).find_map(|(id, source)| {
             let id = FileId(id);
@@ -265,8 +264,8 @@ impl SourceMap {
     }
 
     /// Returns the text of the first source line of a span, and the range of characters, counted
-    /// from 0, that the span covers in this line. A span of several lines is cut at the end of the
-    /// first one.
+    /// from 0, that the span covers in it. If a span covers several lines, the range ends at the
+    /// end of the first line.
     pub fn line_of(&self, span: Span) -> (&str, Range<usize>) {
         let Some(file) = self.file(span.file) else { return ("", 0..0) };
         let index = file.line_index(span.start);

@@ -172,7 +172,7 @@ fn stacks_of_unions_and_computed_indices() {
 /// The program has action selectors, entries of every match kind, and a table in which some actions
 /// end the pipeline.
 #[test]
-fn selectors_and_entries() {
+fn selectors_and_entries_are_read() {
     let text = r#"{
       "__meta__": {"version": [2, 18]},
       "header_types": [

@@ -52,7 +52,8 @@ impl fmt::Display for ElectionId {
     }
 }
 
-/// The identity of a role: a share of the control plane with a primary of its own.
+/// The identity of a role: a group of controllers with a part of the control plane and a primary of
+/// their own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RoleKey {
     /// The default role: full access to the pipeline.
@@ -274,8 +275,8 @@ impl Arbitration {
         Self { device_id, streams_per_role, memory, roles, controllers }
     }
 
-    /// Handles a `MasterArbitrationUpdate` from `stream` and appends the messages to send in
-    /// return. The other controllers' messages come before the primary's own.
+    /// Handles a `MasterArbitrationUpdate` from `stream`, and appends the resulting messages to
+    /// `notifications`. The messages to the other controllers come before that to the primary.
     ///
     /// # Errors
     ///
@@ -417,8 +418,8 @@ impl Arbitration {
             .is_some_and(|known| self.holds_highest(known))
     }
 
-    /// Returns an error if an arbitration update is refused. `known` is the index of the controller
-    /// if it has taken part in an arbitration before.
+    /// Checks whether an arbitration update must be refused. `known` is the index of its sender if
+    /// the sender has taken part in an arbitration before.
     fn check(
         &self,
         known: Option<usize>,

@@ -66,7 +66,7 @@ impl Default for ClientOptions {
     }
 }
 
-/// The outcome of [`Client::ensure_pipeline`]: whether the pipeline had to be pushed.
+/// The outcome of [`Client::ensure_pipeline`]: whether the client had to push the pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PipelineOutcome {
     /// The device had another pipeline or none. It runs the client's pipeline now.
@@ -141,14 +141,14 @@ impl Client {
         self.device_id
     }
 
-    /// Returns a client of another device at the same server, which shares the connection. It has
-    /// no role and no election id yet.
+    /// Returns a client of another device at the same server, which shares the connection. The new
+    /// client has no role and no election id yet.
     #[must_use]
     pub fn for_device(&self, device_id: u64) -> Self {
         Self { device_id, role: String::new(), election_id: None, ..self.clone() }
     }
 
-    /// Returns a client of the switch's own service at the same server, which shares the
+    /// Returns a client of the service `SwitchControl` at the same server, which shares the
     /// connection. A server without that service answers UNIMPLEMENTED.
     #[must_use]
     pub fn switch_control(&self) -> SwitchControlClient<Line> {
@@ -156,8 +156,8 @@ impl Client {
             .max_decoding_message_size(self.response_limit)
     }
 
-    /// Returns this client for a role (`""` for the default role), which later calls carry. Calls
-    /// that only read need no stream.
+    /// Returns this client with a role (`""` for the default role), which all later calls carry.
+    /// Calls that only read need no stream.
     #[must_use]
     pub fn with_role(self, role: &str) -> Self {
         Self { role: role.to_owned(), ..self }
@@ -169,7 +169,7 @@ impl Client {
         self.line.is_open()
     }
 
-    /// Returns the addresses of the connection.
+    /// Returns the local and the remote address of the connection.
     #[must_use]
     pub fn ends(&self) -> Ends {
         self.line.ends()
@@ -284,8 +284,8 @@ impl Client {
         Ok(())
     }
 
-    /// Ensures that the device runs a pipeline: pushes it unless the device already reports its
-    /// cookie. A pipeline without a cookie is always pushed.
+    /// Ensures that the device runs the pipeline in `config`. Pushes it, unless the device reports
+    /// a pipeline with the same cookie. A pipeline without a cookie is always pushed.
     ///
     /// # Errors
     ///
@@ -326,7 +326,7 @@ impl Client {
         }
     }
 
-    /// Writes updates as [`Client::write`] does that were encoded before.
+    /// Writes updates that are encoded already, like [`Client::write`].
     ///
     /// # Errors
     ///
@@ -359,7 +359,7 @@ impl Client {
         }
     }
 
-    /// Reads all entities that the given ones select.
+    /// Reads all entities that `entities` selects.
     ///
     /// # Errors
     ///
@@ -377,7 +377,7 @@ impl Client {
         Ok(found)
     }
 
-    /// Reads the entities that the given ones select, as a stream of messages.
+    /// Reads all entities that `entities` selects, as a stream of messages.
     ///
     /// # Errors
     ///

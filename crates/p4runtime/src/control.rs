@@ -1,9 +1,9 @@
-//! The service `planimeter.switch.v1.SwitchControl`, which has what P4Runtime lacks: the queues of
-//! a device's ports while traffic runs, the injection of packets whose outcome is returned, and the
-//! switch's clock.
+//! The service `planimeter.switch.v1.SwitchControl`, which provides what P4Runtime lacks: access to
+//! the queues of a device's ports while traffic runs, the injection of packets with a report of
+//! what became of them, and facts about the switch, such as the time on its clock.
 //!
-//! The queues belong to a [`SwitchSource`]. A device without one answers UNIMPLEMENTED, as do
-//! servers that do not know the service.
+//! The queues belong to a [`SwitchSource`]. Devices without one answer requests with UNIMPLEMENTED,
+//! as do servers that do not know the service.
 
 mod form;
 mod injecting;
@@ -19,7 +19,7 @@ use crate::{proto::switch, status::EntityError};
 pub use self::form::{changes, configuration, message};
 pub(crate) use self::service::{ControlServer, SERVICE};
 
-/// A value that a device's owner returns later, because another thread has it.
+/// A result that a device's owner returns later, because another thread must compute it.
 pub type Pending<T> = Pin<Box<dyn Future<Output = Result<T, EntityError>> + Send>>;
 
 /// The owner of a device's queues, which also runs injected packets.
@@ -30,14 +30,14 @@ pub trait SwitchSource: fmt::Debug + Send + Sync {
     /// Returns the queues as they are when the request reaches the thread that serves them.
     fn queues(&self) -> Pending<DeviceQueues>;
 
-    /// Returns the queues as they were published last, at most some tens of milliseconds ago.
+    /// Returns the queues as they were last published, at most some tens of milliseconds ago.
     fn published_queues(&self) -> DeviceQueues;
 
     /// Changes the queues of several ports, or of none if it fails.
     fn set_queues(&self, change: QueueChange) -> Pending<QueuesSet>;
 
-    /// Runs packets in order, and returns an outcome for each. While too many packets of all
-    /// clients wait, the packets wait to be accepted.
+    /// Runs packets in order, and returns an outcome for each. If too many packets of all clients
+    /// are waiting already, the new packets are accepted only when there is room for them.
     fn inject(&self, injection: Injection) -> Pending<Vec<switch::InjectOutcome>>;
 }
 
@@ -46,7 +46,7 @@ pub trait SwitchSource: fmt::Debug + Send + Sync {
 pub struct About {
     /// The name and version of the switch.
     pub version: String,
-    /// The time since the device was started, from which the timestamps of packets count.
+    /// The time since the device was started. Timestamps of packets count from that start.
     pub elapsed: Duration,
     /// The port that stands for the controllers.
     pub cpu_port: u32,
@@ -70,14 +70,16 @@ pub struct DeviceQueues {
 pub struct PortState {
     /// The counters of each queue, by number.
     pub queues: Vec<QueueCounts>,
-    /// The lateness of the packets that left, if the port is on an interface.
+    /// The lateness of the packets that the port transmitted, or `None` if the port is not on a
+    /// network interface.
     pub lateness: Option<Lateness>,
 }
 
-/// The lateness of packets that left a port, relative to the model of its queues.
+/// The lateness of transmitted packets: the time from the moment at which the model of the port's
+/// queues lets a packet leave to the moment at which it left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lateness {
-    /// The number of packets that left.
+    /// The number of transmitted packets.
     pub packets: u64,
     /// The sum of their lateness in nanoseconds.
     pub total: u64,
@@ -88,33 +90,35 @@ pub struct Lateness {
 /// A change of a device's queues.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QueueChange {
-    /// The queues that ports get, by number. With `None`, a port has no queues afterwards. Ports
-    /// that are not named keep theirs.
+    /// The new queues of ports, by port number. `None` removes all queues of a port. Ports that are
+    /// not in this map keep their queues.
     pub ports: BTreeMap<u32, Option<PortConfig>>,
     /// Whether the change is only checked.
     pub validate_only: bool,
-    /// The revision that the device must have, if the change depends on what the client has read.
+    /// The revision that the queues must still have, so that the change fails if they have changed
+    /// since the client read them. `None` for any revision.
     pub expected_revision: Option<u64>,
 }
 
 /// The result of a change of queues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueuesSet {
-    /// The number of packets that were dropped because their queue is gone.
+    /// The number of packets that were dropped because the change removed their queue.
     pub dropped: u64,
     /// The revision after the change.
     pub revision: u64,
 }
 
-/// The treatment of the changes and the output packets that injected packets cause.
+/// The treatment of the state changes and the output packets that injected packets cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Treatment {
-    /// Changes of the switch's state persist. The packets that leave are only returned.
+    /// Changes of the switch's state persist. The output packets are only returned to the client.
     #[default]
     Returned,
-    /// Changes of the switch's state persist. The packets that leave are returned and transmitted.
+    /// Changes of the switch's state persist. The output packets are returned to the client and
+    /// also transmitted.
     Sent,
-    /// The switch's state stays as it is. The packets that leave are only returned.
+    /// The switch's state stays as it is. The output packets are only returned to the client.
     Tried,
 }
 
@@ -122,7 +126,8 @@ impl Treatment {
     /// Returns the treatment that a request asks for.
     ///
     /// # Errors
-    /// Returns an error if a value is not defined, or if packets that are only tried are to leave.
+    /// Returns an error if the request has an undefined value, or if it asks both to keep the
+    /// switch's state unchanged and to transmit the output packets.
     pub fn of(request: &switch::InjectRequest) -> Result<Self, EntityError> {
         let undefined =
             |what, value: i32| EntityError::invalid(format!("The {what} {value} is not defined."));
@@ -140,7 +145,7 @@ impl Treatment {
         }
     }
 
-    /// Returns a request that asks for the treatment of packets, without traces.
+    /// Returns a request to inject packets with this treatment, without traces.
     #[must_use]
     pub fn request(
         self,
@@ -162,8 +167,8 @@ impl Treatment {
 pub struct Injection {
     /// The packets with their ports.
     pub packets: Vec<switch::InjectedPacket>,
-    /// The treatment of the changes and the output packets that the packets cause.
+    /// The treatment of the state changes and the output packets that the packets cause.
     pub treatment: Treatment,
-    /// The contents of the packets' traces, if they are wanted.
+    /// The contents of the traces of the packets, or `None` for no traces.
     pub tracing: Option<switch::Tracing>,
 }

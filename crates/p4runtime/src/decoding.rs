@@ -6,10 +6,10 @@
 //! message descriptors ([`shape`]). The sum is an upper bound: vectors are counted with their spare
 //! capacity.
 //!
-//! The limit on a request is a multiple of its length ([`Request::PER_BYTE`]), chosen so that only
-//! requests of almost nothing but empty elements are refused; the requests of real controllers need
-//! at most half of it. The limit is never below [`ALWAYS`] and never above [`OF_THE_LARGEST`] times
-//! the largest request length.
+//! A request may take a multiple of its length in memory ([`Request::PER_BYTE`]). This multiple is
+//! chosen so that only requests that consist almost entirely of empty elements are refused. The
+//! requests of real controllers need at most half of it. The limit is never below [`ALWAYS`] and
+//! never above [`OF_THE_LARGEST`] times the largest request length.
 
 mod shape;
 #[cfg(test)]
@@ -34,13 +34,14 @@ use crate::{
     session::ReadMessage,
 };
 
-/// The memory in bytes that any request may take. It suffices for batches of thousands of the
-/// shortest updates.
+/// The number of bytes of memory that any request may take, however short it is. It suffices for
+/// batches of thousands of the shortest updates.
 const ALWAYS: usize = 32 << 20;
-/// The maximum memory of a decoded request, as a multiple of the largest length of an encoded one.
+/// The maximum memory of any decoded request, as a multiple of the largest length that an encoded
+/// request may have.
 const OF_THE_LARGEST: usize = 8;
-/// The length in bytes of an encoded request up to which it takes less than [`ALWAYS`] bytes of
-/// memory, regardless of its content.
+/// The length in bytes of an encoded request that is too short to take [`ALWAYS`] bytes of memory,
+/// regardless of its content.
 const SHORT: usize = 8 << 10;
 /// The maximum nesting of messages. prost refuses deeper ones.
 const DEPTH: usize = 100;
@@ -112,9 +113,9 @@ fn check<M: Request>(message: &[u8], request_limit: usize) -> Result<(), Status>
     }
 }
 
-/// Returns an upper bound of the memory that a message takes beyond its own struct, in bytes, or
-/// `None` if it exceeds the limit. Fields after an encoding error are not counted, because they are
-/// not decoded either.
+/// Returns an upper bound of the memory in bytes that a decoded message takes in addition to its
+/// own struct, or `None` if the bound exceeds `limit`. Fields after an encoding error are not
+/// counted, because they are not decoded either.
 fn memory(shapes: &Shapes, root: ShapeId, message: &[u8], limit: usize) -> Option<usize> {
     let mut walk = Walk { shapes, limit, memory: 0 };
     match walk.message(shapes.get(root), message, DEPTH) {
@@ -123,8 +124,8 @@ fn memory(shapes: &Shapes, root: ShapeId, message: &[u8], limit: usize) -> Optio
     }
 }
 
-/// A walk through the fields of an encoded message, which adds up the memory that they take when
-/// decoded.
+/// A walk through the fields of an encoded message. It adds up the memory that the fields take once
+/// they are decoded.
 struct Walk<'a> {
     shapes: &'a Shapes,
     limit: usize,
@@ -214,8 +215,8 @@ impl<A: Message + Send + 'static, Q: Request> Codec for RequestCodec<A, Q> {
     }
 }
 
-/// A codec for Reads that limits the memory of requests, as [`RequestCodec`] does. The responses
-/// that it sends are encoded already.
+/// A codec for Reads that limits the memory of requests, as [`RequestCodec`] does. It sends
+/// responses that the caller has encoded already.
 pub(crate) struct ReadCodec {
     /// The maximum length of a request in bytes.
     pub(crate) request_limit: usize,
@@ -278,7 +279,7 @@ impl Decoder for WriteCodec {
     }
 }
 
-/// The encoder of [`ReadCodec`], which passes on responses that are encoded already.
+/// The encoder of [`ReadCodec`], which sends the bytes of responses unchanged.
 pub(crate) struct AsItIs;
 
 impl Encoder for AsItIs {

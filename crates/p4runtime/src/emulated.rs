@@ -1,11 +1,12 @@
 //! The data plane of an emulated switch, which keeps its entities and processes no packets.
 //!
-//! Three choices shape it. First, an update is *planned*, which finds every error without changing
-//! anything, and then *applied* as one change that returns its inverse. A batch is rolled back by
-//! applying the inverses in reverse order, so nothing is copied beforehand. Second, large objects
-//! are shared with reads in progress: a read keeps its snapshot, and a write copies only the object
-//! that it changes. Third, every object is created when it is first written: a new switch is a few
-//! empty maps, regardless of its program, so that ten thousand switches fit in one process.
+//! Its design rests on three choices. First, an update is *planned*, which finds every error
+//! without changing anything, and then *applied* as one change that returns its inverse. A batch is
+//! rolled back by applying the inverses in reverse order, so nothing is copied beforehand. Second,
+//! large objects are shared with reads in progress: a read keeps its snapshot, and a write copies
+//! only the object that it changes. Third, every object is created when it is first written: a new
+//! switch is a few empty maps, regardless of its program, so that ten thousand switches fit in one
+//! process.
 
 mod change;
 mod plan;

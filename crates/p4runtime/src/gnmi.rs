@@ -1,17 +1,17 @@
 //! The part of gNMI through which P4Runtime controllers learn about a device's ports.
 //!
-//! P4Runtime itself has no list of ports: finsy and Stratum's ONOS drivers read
+//! P4Runtime itself has no list of ports. finsy and Stratum's ONOS drivers read
 //! `interfaces/interface[name=*]/state/ifindex` from the same server and subscribe to
 //! `oper-status`. This module implements the corresponding part of gNMI 0.7 (openconfig/reference,
 //! rpc/gnmi/gnmi-specification.md): Get, Subscribe in all three modes over `state` and `config`,
-//! and Set of `config`. The queues of ports can be read, and set in part (`qos`, `policy`). Values
-//! are typed scalars or JSON, as the client requests (`form`). The counters of a port
-//! (`state/counters`) are read when they are requested; a stream sends them once, and then at its
-//! sample interval.
+//! and Set of `config`. The queues of ports can be read (`qos`), and a part of their configuration
+//! can be set (`policy`). Values are typed scalars or JSON, as the client requests (`form`). The
+//! counters of a port (`state/counters`) are read when they are requested. A stream sends them
+//! once, and then at its sample interval.
 //!
-//! The ports and their state belong to a [`PortSource`]; this module keeps no second copy.
+//! The ports and their state belong to a [`PortSource`]. This module keeps no second copy.
 //!
-//! The messages are handwritten structs and not generated code: they are few, and gNMI's protos
+//! The messages are handwritten structs instead of generated code: they are few, and gNMI's protos
 //! import much that is not needed here.
 
 mod client;
@@ -104,8 +104,9 @@ impl Watch {
 }
 
 impl Watchers {
-    /// Notifies subscribed clients of a change of a port. Without `before` the port is new; without
-    /// `after` it was removed. Returns the number of clients whose subscription covers the change.
+    /// Notifies subscribed clients of a change of a port. A new port has no state `before` the
+    /// change, and a removed port has no state `after` it. Returns the number of clients whose
+    /// subscription covers the change.
     pub fn notify(&self, before: Option<&Port>, after: Option<&Port>, now: Nanos) -> usize {
         let timestamp = i64::try_from(now.0).unwrap_or(i64::MAX);
         let mut count = 0;
@@ -120,8 +121,8 @@ impl Watchers {
         count
     }
 
-    /// Adds a subscriber: later changes that `watch` covers are sent to its outbox as long as the
-    /// outbox exists.
+    /// Adds a subscriber. Later changes that `watch` covers are sent to `outbox`, until `outbox` is
+    /// dropped.
     fn add(&self, outbox: &Arc<Outbox<SubscribeResponse>>, watch: Watch) {
         let mut watchers = self.lock();
         watchers.retain(|watcher| watcher.outbox.strong_count() > 0);

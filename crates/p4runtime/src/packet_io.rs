@@ -77,7 +77,8 @@ pub enum MetadataError {
         /// in the program's header.
         bits: u32,
     },
-    /// Controllers use a string for the field, but P4Info does not name the type of the string.
+    /// The field's values are strings for controllers, but P4Info does not name the type of these
+    /// strings.
     #[error(
         "Metadata field id {id} ({name}) has a width of 0, which stands for a string, but no \
          type_name of a type that P4Info translates to strings."
@@ -88,7 +89,7 @@ pub enum MetadataError {
         /// The name of the field in P4Info.
         name: String,
     },
-    /// The string has no number, so that the program has no value for it.
+    /// The string has no number, so the program cannot represent it.
     #[error("Metadata field id {id} ({name}): {reason}.")]
     NoNumber {
         /// The id of the field in P4Info.
@@ -119,15 +120,16 @@ pub struct Field {
     id: u32,
     name: String,
     kind: Kind,
-    /// The width of the field in the program's header, in bits. For a translated type it differs
-    /// from the width that the controller sees.
+    /// The width in bits that the field has in the program's header. If the type of the field is
+    /// translated, this width differs from the one that the controller sees.
     header_bits: u32,
     /// The translated type of the field, if its values are strings and P4Info names the type.
     translated: Option<TranslatedTypeId>,
     padding: bool,
 }
 
-/// The form of a metadata field as a controller sees it. `Bits` has the width.
+/// The form in which a controller sees the values of a metadata field: a number of this width in
+/// bits, or a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Bits(u32),
@@ -148,7 +150,7 @@ impl Field {
         &self.name
     }
 
-    /// Returns the width of the field that the controller sees, in bits, or `None` for a string.
+    /// Returns the width in bits that the field has for the controller, or `None` for a string.
     #[must_use]
     pub fn bits(&self) -> Option<u32> {
         match self.kind {
@@ -163,8 +165,8 @@ impl Field {
         self.padding
     }
 
-    /// Returns `number` as a value of this field, in decimal digits for a string. The number must
-    /// fit the field.
+    /// Returns the encoded value of this field for `number`. If the values of the field are
+    /// strings, the value consists of the number's decimal digits. The number must fit the field.
     #[must_use]
     pub fn value(&self, number: u32, form: ByteString) -> Bytes {
         match (self.kind, form) {
@@ -221,7 +223,7 @@ struct Layout {
     fields: Vec<Field>,
     port: Option<usize>,
     form: ByteString,
-    /// The metadata of a packet, with all fields zero.
+    /// The metadata of a packet in which all fields are zero.
     zero: Vec<v1::PacketMetadata>,
 }
 
@@ -244,7 +246,7 @@ impl Layout {
         self.port.map(|index| &self.fields[index])
     }
 
-    /// Returns the layout with the translated types of a header's fields.
+    /// Returns the layout with the translated types of its fields, which `header` declares.
     fn with_types(mut self, header: Option<&PacketHeader>) -> Self {
         for field in &mut self.fields {
             let declared = header.and_then(|header| header.field(MetadataId(field.id)));
@@ -253,8 +255,9 @@ impl Layout {
         self
     }
 
-    /// Returns the layout with the field widths of the program's header, if the program has a
-    /// header with this name and these fields. Otherwise, strings have the widths of their types.
+    /// Returns the layout with the field widths of the program's header. `widths` returns these
+    /// widths, given the names of the header and of its fields. If the program has no such header,
+    /// `widths` returns `None`, and string fields get the widths of their types in `translations`.
     fn with_widths(
         &self,
         header: &str,
@@ -276,7 +279,8 @@ impl Layout {
         layout
     }
 
-    /// Returns an error that names the first string whose type is not known.
+    /// Returns an error that names the first string field whose type P4Info does not name, if there
+    /// is one.
     fn check_types(&self) -> Result<(), MetadataError> {
         let is_unknown = |field: &&Field| field.kind == Kind::Text && field.translated.is_none();
         match self.fields.iter().find(is_unknown) {
@@ -319,9 +323,9 @@ impl PacketInLayout {
         self.0.port()
     }
 
-    /// Returns this layout with the field widths of the program's header. `widths` returns the
-    /// widths, given the name of the header and those of its fields. If the program has no such
-    /// header, strings have the widths of their types in `translations`.
+    /// Returns this layout with the field widths of the program's header. `widths` returns these
+    /// widths, given the names of the header and of its fields. If the program has no such header,
+    /// `widths` returns `None`, and string fields get the widths of their types in `translations`.
     #[must_use]
     pub fn with_widths(
         &self,
@@ -331,11 +335,11 @@ impl PacketInLayout {
         Self(self.0.with_widths(PACKET_IN, translations, widths))
     }
 
-    /// Checks that P4Info names the type of every field that is a string for controllers.
+    /// Checks that P4Info names the type of every field whose values are strings for controllers.
     ///
     /// # Errors
     ///
-    /// Returns an error that names the first other field.
+    /// Returns an error that names the first field for which this is not so.
     pub fn check_types(&self) -> Result<(), MetadataError> {
         self.0.check_types()
     }
@@ -346,8 +350,8 @@ impl PacketInLayout {
         self.0.metadata(ingress_port)
     }
 
-    /// Returns the ingress port of a packet-in. Controllers use it as the inverse of
-    /// [`PacketInLayout::metadata`].
+    /// Returns the ingress port of a packet-in. This is the inverse of
+    /// [`PacketInLayout::metadata`], for controllers.
     #[must_use]
     pub fn read_ingress_port(&self, metadata: &[v1::PacketMetadata]) -> Option<u32> {
         read(self.ingress_port()?, metadata)
@@ -400,16 +404,16 @@ impl PacketOutLayout {
         read(self.ingress.map(|index| &self.layout.fields[index])?, metadata)
     }
 
-    /// Returns the metadata of a packet-out to a port, with all other fields zero. Controllers use
-    /// it.
+    /// Returns the metadata of a packet-out to a port, with all other fields zero. This is for
+    /// controllers.
     #[must_use]
     pub fn metadata(&self, egress_port: u32) -> Vec<v1::PacketMetadata> {
         self.layout.metadata(egress_port)
     }
 
-    /// Returns this layout with the field widths of the program's header. `widths` returns the
-    /// widths, given the name of the header and those of its fields. If the program has no such
-    /// header, strings have the widths of their types in `translations`.
+    /// Returns this layout with the field widths of the program's header. `widths` returns these
+    /// widths, given the names of the header and of its fields. If the program has no such header,
+    /// `widths` returns `None`, and string fields get the widths of their types in `translations`.
     #[must_use]
     pub fn with_widths(
         &self,
@@ -424,7 +428,7 @@ impl PacketOutLayout {
     ///
     /// # Errors
     ///
-    /// Returns an error that names the first field whose string has none.
+    /// Returns an error that names the first field whose string has no number.
     pub fn check_translated(
         &self,
         metadata: &[v1::PacketMetadata],
@@ -539,8 +543,8 @@ fn significant_bits(value: &[u8]) -> u64 {
     }
 }
 
-/// The smallest numbers as four bytes each, so that the port numbers of most packets need no
-/// allocation.
+/// The big-endian bytes of the smallest numbers, four for each, so that the port numbers of most
+/// packets need no allocation.
 static NUMBERS: [[u8; 4]; 512] = {
     let mut numbers = [[0; 4]; 512];
     let mut number = 0;

@@ -1,7 +1,8 @@
-//! References between entities that annotations `@refers_to` declare (SAI P4), and their check.
+//! References between entities, which a P4 program declares by annotations `@refers_to` (as in SAI
+//! P4), and the check that what an entity refers to exists.
 //!
 //! `@refers_to(table, field)` on a match field or action parameter says that its value is that of a
-//! field of an entry in another table; `builtin::multicast_group_table` and
+//! field of an entry in another table. `builtin::multicast_group_table` and
 //! `builtin::clone_session_table` stand for the groups and sessions of the packet replication
 //! engine. Annotations of one key or one action that name different fields of one target form one
 //! reference, to an entry with all these values.
@@ -10,8 +11,9 @@
 //! deleted only if nothing refers to it. Updates of a batch are checked in order, each in view of
 //! the earlier ones. P4Runtime leaves such checks to the target, so they are off unless requested.
 //!
-//! For each entity that refers, or that may be referred to, the index holds the values concerned.
-//! Entries that packets add or that expire by themselves are not in it.
+//! `References` records, for each entity that refers to others or that others may refer to, the
+//! values by which they refer. It does not record entries that packets add, or that expire by
+//! themselves.
 
 mod declared;
 #[cfg(test)]
@@ -32,13 +34,16 @@ use self::declared::{Declared, Object, Target};
 use crate::p4info::SchemaError;
 use crate::proto::config::P4Info;
 
-/// The largest number of entities that are examined to name one that refers to another.
+/// The largest number of entities that are searched for one that refers to a given entity. An error
+/// names the entity that was found.
 const EXAMINED: usize = 100_000;
 
-/// The values by which an entity is referred to, in the order of the target's fields.
+/// The values of a target's fields by which an entity refers to another, in the order of these
+/// fields.
 type Tuple = Box<[Box<[u8]>]>;
 
-/// A reference, or a row to which a reference may refer: the number of the target, and the values.
+/// A reference, or a row: a combination of values to which a reference may refer. The number is the
+/// position of the target in `Declared::targets`.
 type Named = (usize, Tuple);
 
 /// The identity of an entity that takes part in references.
@@ -51,15 +56,15 @@ enum EntityId {
     CloneSession(u32),
 }
 
-/// The references that an entity makes, and the names (rows) by which other entities can refer to
-/// it.
+/// The references that an entity makes to others, and the rows by which others can refer to it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Held {
     references: Vec<Named>,
     rows: Vec<Named>,
 }
 
-/// The numbers of entities that can be referred to by certain values, and of references to them.
+/// The number of entities to which a combination of values refers, and the number of references
+/// with this combination.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counts {
     rows: u64,
@@ -73,7 +78,7 @@ pub(crate) struct References {
     held: HashMap<EntityId, Held>,
     counts: HashMap<Named, Counts>,
     /// The previous references and rows of the entities that the current batch has changed, in the
-    /// order of the changes.
+    /// order of the changes, so that the batch can be rolled back.
     undo: Vec<(EntityId, Option<Held>)>,
 }
 
@@ -85,12 +90,12 @@ struct Change {
 }
 
 impl References {
-    /// Returns the references of the entities that a data plane has. Returns `None` if the program
-    /// declares no references.
+    /// Records the references between the entities that `reader` returns. Returns `None` if the
+    /// program declares no references.
     ///
     /// # Errors
     /// Returns an error if an annotation names a target that does not exist, or if references form
-    /// a cycle, in which no entry could be the first.
+    /// a cycle, in which no entry could be inserted first.
     pub(crate) fn new(
         p4info: &P4Info,
         schema: &Schema,
@@ -106,7 +111,7 @@ impl References {
         Ok(Some(references))
     }
 
-    /// Adds all entities of a data plane.
+    /// Adds the references and rows of all entities that the reader returns.
     fn read(&mut self, schema: &Schema, reader: &dyn Reader) {
         let mut selections = vec![Selection::MulticastGroups(None), Selection::CloneSessions(None)];
         for table in schema.tables().iter() {
@@ -227,7 +232,8 @@ impl References {
         }
     }
 
-    /// Returns the change that an update makes, or `None` if it changes no references.
+    /// Checks an update, and returns the change of references and rows that it makes. Returns
+    /// `None` if it makes none.
     fn change(&self, schema: &Schema, update: &Update) -> Result<Option<Change>, EntityError> {
         let Some((id, mut held)) = self.of(&update.entity) else { return Ok(None) };
         let held = match (update.kind, &update.entity) {
@@ -356,7 +362,7 @@ impl References {
     }
 }
 
-/// Returns the name of an entity for a message.
+/// Returns the name by which error messages refer to an entity.
 fn name_of(schema: &Schema, id: &EntityId) -> String {
     let table = |id| schema.tables().get(id).map_or("", |table| &table.name);
     match id {
@@ -372,7 +378,7 @@ fn name_of(schema: &Schema, id: &EntityId) -> String {
     }
 }
 
-/// A data plane whose updates are checked for references.
+/// A data plane that refuses updates which would leave a reference without its target.
 #[derive(Debug)]
 pub(crate) struct Checked<'a, P: DataPlane> {
     pub(crate) plane: &'a mut P,

@@ -1,9 +1,9 @@
 //! A thin gRPC server around [`Device`]s.
 //!
 //! One server serves one or several devices on one listener, and a process may run thousands of
-//! servers on one runtime. All protocol rules are in [`crate::session`]. This module moves bytes,
-//! and moves them fast: packet-ins that wait together are encoded together and share a frame, and
-//! packet-outs that arrived together are handed over together.
+//! servers on one runtime. All protocol rules are in [`crate::session`]. This module only
+//! transports bytes. For speed, packet-ins that wait together are encoded together and share a
+//! frame, and packet-outs that arrived together are passed on together.
 //!
 //! [`Device`]: crate::session::Device
 

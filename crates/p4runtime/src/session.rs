@@ -56,8 +56,8 @@ use crate::{
     store::Nanos,
 };
 
-/// The options of a P4Runtime device: its limits, its behaviour where the specification leaves a
-/// choice, and the deviations from the specification that it permits.
+/// The options of a P4Runtime device: limits, choices that the specification leaves open, and the
+/// deviations from the specification that are permitted.
 #[derive(Clone, Debug)]
 pub struct DeviceOptions {
     /// The maximum number of open streams per role.
@@ -71,8 +71,8 @@ pub struct DeviceOptions {
     /// Whether refused packet-outs and acknowledgements are answered with a `StreamError`, which
     /// the specification makes optional. Otherwise they are dropped silently.
     pub stream_errors: bool,
-    /// The treatment of entries that the new pipeline cannot hold, when a controller requests
-    /// RECONCILE_AND_COMMIT.
+    /// The treatment of entries that a new pipeline cannot hold, for pipelines that controllers
+    /// push with RECONCILE_AND_COMMIT.
     pub reconcile: Reconcile,
     /// The maximum size in bytes of the metadata that a controller may attach to an entity. By
     /// default only the request size limits it.
@@ -100,8 +100,8 @@ impl Default for DeviceOptions {
     }
 }
 
-/// The treatment of entries that the new pipeline cannot hold, when a controller requests
-/// RECONCILE_AND_COMMIT.
+/// The treatment of entries that a new pipeline cannot hold, for pipelines that controllers push
+/// with RECONCILE_AND_COMMIT.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reconcile {
     /// The request fails with INVALID_ARGUMENT and nothing changes, as the specification requires.
@@ -130,8 +130,8 @@ pub enum Effect {
         /// The error with which the stream ends.
         error: EntityError,
     },
-    /// A role has this primary from now on. This is repeated when a primary repeats its election
-    /// id, because the role's configuration may have changed.
+    /// From now on, a role has this primary. The effect is repeated when a primary repeats its
+    /// election id, because the role's configuration may have changed.
     Primary {
         /// The role whose primary this is.
         role: RoleKey,
@@ -148,9 +148,10 @@ pub enum Effect {
     /// The device runs another pipeline from now on. Its forwarding state was cleared or
     /// reconciled.
     PipelineCommitted(Arc<Pipeline>),
-    /// The primary acknowledged a digest list. A list with this id need not exist.
+    /// The primary acknowledged a digest list. There need not be a list with the acknowledged id.
     DigestAcknowledged(v1::DigestListAck),
-    /// These entries were idle for their timeout, whether or not there is a primary.
+    /// These entries had no hits for the duration of their idle timeout. Reported whether or not
+    /// there is a primary.
     Idle(Vec<v1::TableEntry>),
 }
 
@@ -164,7 +165,7 @@ pub struct Device {
     /// The environment in which a pipeline is tried before the target loads it, or `None` to load
     /// it without a trial.
     rehearsal: Option<Arc<dyn Rehearsal>>,
-    /// A reference to the load of a pipeline, which is alive while the load is in progress.
+    /// A token that exists while a pipeline is being loaded.
     loading: Weak<()>,
     arbitration: Arbitration,
     /// The restricted roles: those whose primary has sent a configuration that limits their access.
@@ -175,8 +176,8 @@ pub struct Device {
     digests: Digests,
     /// The log in which accepted writes are recorded, or `None` to record none.
     log: Option<Box<dyn WriteLog>>,
-    /// A token that the response to each Read in progress shares, so that its reference count shows
-    /// the number of such responses.
+    /// A token that the responses to all Reads in progress share, so that its reference count shows
+    /// their number.
     reads: Arc<()>,
 }
 
@@ -274,7 +275,8 @@ impl Device {
     }
 
     /// Checks packet-outs that arrived on one stream. Those that must be dropped are removed from
-    /// the list and answered. This is [`Device::stream_message`] for many packets in one call.
+    /// the list, and their sender is answered. This does for many packets in one call what
+    /// [`Device::stream_message`] does for one.
     pub fn packet_outs(
         &self,
         stream: StreamId,
@@ -307,8 +309,9 @@ impl Device {
         });
     }
 
-    /// Returns the streams that receive packet-ins: that of the primary of every role that receives
-    /// them. With each stream comes the filter that the role sets on packet-in metadata, if any.
+    /// Returns the streams that receive packet-ins: those of the primaries of all roles that
+    /// receive packet-ins. With each stream comes the role's filter on packet-in metadata, if it
+    /// has one.
     pub fn packet_in_receivers(&self) -> impl Iterator<Item = (StreamId, Option<&PacketFilter>)> {
         self.arbitration.primaries().filter_map(|(role, stream, _)| {
             let access = self.access(role);
@@ -353,8 +356,8 @@ impl Device {
     }
 
     /// Applies updates that packets caused, such as added or removed entries. They need no primary,
-    /// and controllers are not notified. Returns an outcome for each update, or none if there is no
-    /// pipeline.
+    /// and controllers are not notified. Returns an outcome for each update, or an empty list if
+    /// there is no pipeline.
     pub fn write_from_data_plane(
         &mut self,
         updates: &[v1::Update],
@@ -364,7 +367,7 @@ impl Device {
         updates.iter().map(|update| loaded.store.write(update, now)).collect()
     }
 
-    /// Performs everything whose time has come: sends digests that have waited long enough, and
+    /// Performs all actions whose time has come: sends digests that have waited long enough, and
     /// expires idle table entries.
     pub fn tick(&mut self, now: Nanos, effects: &mut Vec<Effect>) {
         for list in self.digests.due(now) {
@@ -392,8 +395,8 @@ impl Device {
         effects.push(Effect::Idle(expired));
     }
 
-    /// Returns the time at which [`Device::tick`] must be called next, unless other calls change
-    /// it.
+    /// Returns the time at which [`Device::tick`] must be called next. Other calls may change this
+    /// time.
     #[must_use]
     pub fn deadline(&self) -> Option<Nanos> {
         let idle = self.committed.as_ref().and_then(Loaded::next_expiry);
@@ -540,8 +543,8 @@ fn send(to: StreamId, update: Response) -> Effect {
 
 /// Returns the answer to a message on a stream that has not arbitrated. The message is dropped,
 /// like one from a client without permission. The stream stays open, as in BMv2 and Stratum,
-/// because only an arbitration update ends a stream (specification 1.5, "Packet I/O" and "Stream
-/// Error Reporting").
+/// because only a refused arbitration update makes the server close a stream (specification 1.5,
+/// "Packet I/O" and "Stream Error Reporting").
 pub(crate) fn not_arbitrated(update: Request) -> Option<Response> {
     let denied = |what| {
         let message = format!("Only the primary may {what}; this stream has not arbitrated.");

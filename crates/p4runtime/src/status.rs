@@ -1,10 +1,11 @@
 //! The outcomes of requests: canonical codes, the error of one update and the status of a batch.
 //!
-//! Every refusal in P4Runtime is a `google.rpc` code and a message for the author of the
-//! controller, so entity operations return exactly this pair; clients could not distinguish
-//! anything finer. A batch with any refusal fails with UNKNOWN and carries one `p4.v1.Error` for
-//! each of its updates, including the successful ones (specification 1.5, "Error Reporting" under
-//! the Write and Read RPCs). Clients such as p4runtime-shell rely on the one-to-one order.
+//! Every refusal in P4Runtime consists of a `google.rpc` code and a message for the author of the
+//! controller. Entity operations return exactly this pair, since clients could not distinguish
+//! anything finer. A batch in which any update was refused fails with UNKNOWN, and its status
+//! carries one `p4.v1.Error` for each of its updates, including the successful ones (specification
+//! 1.5, "Error Reporting" under the Write and Read RPCs). Clients such as p4runtime-shell rely on
+//! this one-to-one correspondence.
 
 use bytes::Bytes;
 pub(crate) use entities::shortened;
@@ -16,9 +17,9 @@ use crate::proto::{rpc, v1};
 /// The URL under which a `p4.v1.Error` travels in a `google.protobuf.Any`.
 const ERROR_TYPE_URL: &str = "type.googleapis.com/p4.v1.Error";
 
-/// The size in bytes up to which the details and the message of a status reach every client. With
-/// their header names and the status code they stay below the 8 KB of metadata that gRPC clients
-/// accept by default (specification 1.5, "gRPC Metadata Maximum Size").
+/// The largest total size, in bytes, of the details and the message of a status that every client
+/// receives. With their header names and the status code they stay below the 8 KB of metadata that
+/// gRPC clients accept by default (specification 1.5, "gRPC Metadata Maximum Size").
 const USUAL_METADATA_BYTES: usize = 7_750;
 
 /// Converts the error of a request to the status with which an RPC or a stream ends.
@@ -35,10 +36,10 @@ fn to_proto(error: &EntityError) -> v1::Error {
     }
 }
 
-/// Returns the status of a batch from the outcomes of its elements, in order.
+/// Returns the status of a batch whose elements had these outcomes, in order.
 ///
-/// Returns `Ok` if all succeeded, and otherwise a status UNKNOWN with one `p4.v1.Error` for each
-/// element.
+/// If all elements succeeded, returns `Ok`. Otherwise, returns a status UNKNOWN with one
+/// `p4.v1.Error` for each element.
 pub fn batch_status(outcomes: &[Result<(), EntityError>]) -> Result<(), rpc::Status> {
     let Some(first) = outcomes.iter().find_map(|outcome| outcome.as_ref().err()) else {
         return Ok(());
@@ -70,8 +71,8 @@ pub fn batch_status(outcomes: &[Result<(), EntityError>]) -> Result<(), rpc::Sta
 }
 
 /// Returns the number of bytes that the messages of a batch's errors may take in total. The codes
-/// are always sent. The number is unlimited if the details would exceed the usual limit even
-/// without messages.
+/// are always sent. If the details would exceed the usual limit even without messages, the number
+/// is unlimited.
 fn room_for_messages(outcomes: &[Result<(), EntityError>], status_message: &str) -> usize {
     let codes: usize = outcomes
         .iter()
@@ -91,8 +92,8 @@ fn room_for_messages(outcomes: &[Result<(), EntityError>], status_message: &str)
     }
 }
 
-/// Returns the number of bytes by which an error's message enlarges the details of a status,
-/// including the length prefixes that may grow.
+/// Returns the number of bytes by which an error's message enlarges the details of a status. This
+/// includes an allowance for length prefixes that may become longer.
 fn message_bytes(message: &str) -> usize {
     const LENGTHS: usize = 8;
     if message.is_empty() { 0 } else { message.len() + LENGTHS }
@@ -111,10 +112,10 @@ pub fn to_grpc(status: &rpc::Status) -> tonic::Status {
     )
 }
 
-/// Returns the errors of a batch's elements from a server's status. Clients use it as the inverse
-/// of [`batch_status`].
+/// Returns the errors of a batch's elements from the status that a server sent. This is the inverse
+/// of [`batch_status`], for clients.
 ///
-/// Returns an empty list if the status has no details, or none that can be decoded.
+/// Returns an empty list if the status has no details, or details that cannot be decoded.
 pub fn batch_errors(status: &tonic::Status) -> Vec<v1::Error> {
     let Ok(status) = rpc::Status::decode(status.details()) else {
         return Vec::new();
@@ -127,8 +128,8 @@ pub fn batch_errors(status: &tonic::Status) -> Vec<v1::Error> {
         .collect()
 }
 
-/// Returns the details of a batch's status with codes but without messages. Returns no bytes if
-/// `details` cannot be decoded.
+/// Returns the details of a batch's status with codes but without messages. If `details` cannot be
+/// decoded, the result is empty.
 pub(crate) fn shorter_details(details: &[u8]) -> Bytes {
     let Ok(status) = rpc::Status::decode(details) else { return Bytes::new() };
     Bytes::from(codes_alone(status).encode_to_vec())
@@ -170,8 +171,8 @@ mod tests {
         assert_eq!(errors[1], v1::Error::default());
     }
 
-    /// Messages are dropped if a client with the usual limit can then receive the code of every
-    /// update.
+    /// Checks that messages are dropped if a client with the usual limit can then receive the code
+    /// of every update.
     #[test]
     fn a_hundred_errors_fit_the_header_limits_of_clients() {
         let refused = || Err(EntityError::exists("x".repeat(100)));
@@ -192,7 +193,7 @@ mod tests {
         assert!(batch_errors(&of(1000)).iter().all(|error| !error.message.is_empty()));
     }
 
-    /// Messages can contain names that clients invent, which may be as long as a request.
+    /// Checks messages with names that clients invent, which may be as long as a request.
     #[test]
     fn no_message_is_so_long_that_its_status_does_not_arrive() {
         let long = "\u{00e9}".repeat(100_000);
@@ -215,7 +216,7 @@ mod tests {
         assert_eq!(batch_errors(&status), []);
     }
 
-    /// A client with a small metadata limit receives only the codes.
+    /// Checks that a client with a small metadata limit receives only the codes.
     #[test]
     fn shorter_details_are_codes_alone() {
         let outcomes = vec![Err(EntityError::exists("this entry exists already")); 200];

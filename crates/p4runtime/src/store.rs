@@ -73,9 +73,9 @@ impl<P: DataPlane> Store<P> {
         Self { schema, plane, references: None }
     }
 
-    /// Checks references between entities (`@refers_to`) from now on: the target of a reference
-    /// must exist, and what is referred to cannot be deleted. References of the present entities
-    /// count.
+    /// Makes this store check references between entities (`@refers_to`) from now on: the target of
+    /// a reference must exist, and an entity to which others refer cannot be deleted. The
+    /// references of entities that are already present count, too.
     ///
     /// # Errors
     /// Returns an error if an annotation names no possible target, or if references form a cycle.
@@ -96,7 +96,8 @@ impl<P: DataPlane> Store<P> {
         &mut self.plane
     }
 
-    /// Returns the strings and numbers of the program's translated types, if there is a program.
+    /// Returns the strings of the program's translated types with their numbers, or `None` if the
+    /// data plane runs no program.
     pub fn translations(&self) -> Option<Arc<Translations>> {
         self.plane.translations()
     }
@@ -154,9 +155,9 @@ impl<P: DataPlane> Store<P> {
         }
     }
 
-    /// Returns a reading, which visits the entities that the requests select in several steps.
-    /// Their order depends only on the contents of the data plane. Whether the reading includes
-    /// later writes is unspecified.
+    /// Starts a Read, in which the entities that the requests select are visited in several steps.
+    /// Their order depends only on the contents of the data plane. Whether the Read includes later
+    /// writes is unspecified.
     pub fn reading(&self, requests: Vec<v1::Entity>, now: Nanos) -> Reading {
         Reading::new(Arc::clone(&self.schema), self.plane.reader(now), requests)
     }
@@ -183,9 +184,9 @@ impl<P: DataPlane> Store<P> {
         reading.take_outcomes().into_iter().collect()
     }
 
-    /// Calls `visit` with every written cell of counters, meters and registers, in the form of a
-    /// MODIFY that restores it. A value to which a whole array was set comes first, without an
-    /// index.
+    /// Calls `visit` with every cell of counters, meters and registers that was written, in the
+    /// form of a MODIFY that restores the cell. If a whole array was set to a value, this value is
+    /// visited before the cells, without an index.
     pub(crate) fn written_cells(&self, visit: &mut dyn FnMut(v1::Entity)) {
         let written = Cells::Written;
         let meters = self.schema.meters().iter().map(|one| Selection::Meters(one.id, written));

@@ -11,8 +11,8 @@
 //! interface's queueing discipline treats a super-frame like its segments. A discipline that shapes
 //! or drops packets does not, so it gets segments. The kernel segments what the device cannot.
 //!
-//! Several queues share an interface by a symmetric hash of the flow, which is equal for both
-//! directions.
+//! If an interface has several queues, the kernel selects the queue of a packet by a symmetric hash
+//! of the packet's flow, which is equal for both directions.
 
 mod batch;
 mod discipline;
@@ -33,7 +33,8 @@ use std::io::IoSliceMut;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-/// The number of receive calls between two checks for errors and drops, which need system calls.
+/// The number of receive calls between two checks for errors and dropped packets. The checks need
+/// system calls.
 const UPKEEP: u32 = 128;
 /// The longest packet in bytes that can be received outside the ring: the kernel's largest
 /// super-frame.
@@ -102,7 +103,7 @@ struct PacketQueue {
     /// opened.
     sockets: Option<Sockets>,
     group: Option<Group>,
-    /// The memory of the receive ring, which is allocated again whenever the interface is opened.
+    /// The size of the receive ring, which is allocated again whenever the interface is opened.
     memory: RingMemory,
     restorer: Restorer,
     batch: Batch,
@@ -112,15 +113,15 @@ struct PacketQueue {
     until_upkeep: u32,
 }
 
-/// The state of a queue that determines whether super-frames (several TCP segments in one frame)
-/// may leave in one piece.
+/// The state that determines whether a queue may send super-frames (frames of several TCP segments)
+/// in one piece.
 #[derive(Debug, Default)]
 struct WholeFrames {
-    /// A watch for changes of interfaces and queueing disciplines. It is opened for the first
-    /// super-frame.
+    /// A watch for changes of interfaces and queueing disciplines. It is opened when the first
+    /// super-frame is sent.
     watch: Option<LinkWatch>,
-    /// Whether super-frames may leave in one piece, according to the queueing discipline when it
-    /// last changed.
+    /// Whether super-frames may leave in one piece, as determined when an interface or a queueing
+    /// discipline last changed.
     may_leave: bool,
     /// Whether the kernel has refused a super-frame.
     are_refused: bool,
@@ -350,7 +351,9 @@ impl Drop for PacketQueue {
     }
 }
 
-/// Receives a packet that did not fit into the ring, which the kernel has queued separately.
+/// Receives a packet that the kernel has queued separately, because it did not fit into the ring.
+/// Returns the number of frames that were moved into the burst and the sum of their lengths, or
+/// `None` if no packet could be received.
 fn take_beside(
     socket: impl AsFd,
     restorer: &mut Restorer,

@@ -11,8 +11,9 @@ const LINE: usize = 64;
 const SHORTEST: usize = 4 * LINE;
 
 /// The largest number of packets that a worker takes from a port before it turns to the next port.
-/// Work that is done once per burst, such as taking locks and updating counters, waits for memory
-/// accesses of the preceding packets. A large burst distributes this work over more packets.
+/// Work that is done once per burst, such as taking locks and updating counters, is slow because it
+/// must wait for memory accesses of the preceding packets. A large burst distributes the cost of
+/// this work over more packets.
 pub const BURST: usize = 256;
 
 /// A set of packets that are processed together.
@@ -47,15 +48,15 @@ impl Burst {
         Self { frames, filled: 0, head: None, super_frames: Vec::new(), spare: Vec::new() }
     }
 
-    /// Allows ports to deliver TCP super-frames in one piece, or forbids it with `None`. If
-    /// allowed, the burst has a frame for each segment of a super-frame, with at least the
-    /// segment's first `bytes` bytes (its head), or all bytes of a shorter segment.
+    /// Allows ports to deliver TCP super-frames in one piece, or forbids it if `bytes` is `None`.
+    /// If allowed, the burst contains a frame for each segment of a super-frame. This frame has at
+    /// least the segment's first `bytes` bytes (its head), or all bytes of a shorter segment.
     /// [`Self::super_frames`] returns the payload.
     pub fn take_heads(&mut self, bytes: Option<usize>) {
         self.head = bytes;
     }
 
-    /// Returns the number of bytes of each segment that was passed to [`Self::take_heads`].
+    /// Returns the number of leading bytes of each segment that [`Self::take_heads`] has set.
     #[must_use]
     pub fn head(&self) -> Option<usize> {
         self.head
@@ -68,10 +69,10 @@ impl Burst {
         &self.super_frames
     }
 
-    /// Adds a head of each segment of a super-frame to the burst. Returns the number of segments
-    /// and the number of their bytes, or zeros if they must wait for a burst with more room.
-    /// Returns `None` if the super-frame must be cut, because heads are not allowed or do not
-    /// suffice for it.
+    /// Adds to the burst the head of each segment of a super-frame. Returns the number of segments
+    /// and the number of their bytes. Returns zeros if the burst lacks room, so that the
+    /// super-frame must wait for the next one. Returns `None` if the super-frame must be cut into
+    /// segments, because heads are not allowed or do not suffice for it.
     pub(crate) fn push_super_frame(&mut self, segments: &mut Segments) -> Option<(u64, u64)> {
         let head = self.head.filter(|_| SuperFrame::is_possible(segments, self.frames.len()))?;
         let count = segments.count();

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const DEVICES: [&str; 4] = ["net_af_packet", "net_memif", "net_ring", "net_null"];
-/// The number of receive calls between two checks of the link and the drops of the device.
+/// The number of receive calls between two checks of the device's link and of dropped packets.
 const UPKEEP: u32 = 128;
 
 /// Opens a device with one queue for each worker. `device` is its description in DPDK's syntax.
@@ -79,8 +79,8 @@ struct DeviceQueue {
     /// to a network card.
     partial: bool,
     until_upkeep: u32,
-    /// The number of packets dropped by the device that a queue has already added to the counters
-    /// of the port.
+    /// The number of packets that the device has dropped and that a queue has already added to the
+    /// counters of the port.
     missed: Arc<AtomicU64>,
     device: Arc<Device>,
 }

@@ -130,8 +130,8 @@ const LINKS: u32 = 1;
 /// The multicast group `RTMGRP_TC`.
 const DISCIPLINES: u32 = 8;
 
-/// A watch for changes of interfaces: that an interface is added, removed, switched on or off, or
-/// configured differently.
+/// A watch for changes of interfaces: the addition or removal of an interface, its being switched
+/// on or off, and changes of its configuration.
 #[derive(Debug)]
 pub struct LinkWatch {
     socket: OwnedFd,

@@ -10,8 +10,9 @@
 
 use std::time::{Duration, Instant};
 
-/// The time within which an interrupt must remove a mark in the test whether marks work. The timer
-/// interrupts a busy processor at least every 10 ms (`CONFIG_HZ` of Linux is 100 or more).
+/// The time within which an interrupt must remove the mark when `available` tests whether marks
+/// work. The timer interrupts a busy processor at least every 10 ms (`CONFIG_HZ` of Linux is 100 or
+/// more).
 const TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Sets the mark that the next interrupt of this thread removes.
@@ -43,8 +44,8 @@ pub fn is_marked() -> bool {
     true
 }
 
-/// Returns whether marks reveal interrupts on this processor: a mark must persist for a moment, and
-/// an interrupt must remove it. Takes up to 100 ms.
+/// Returns whether marks reveal interrupts on this processor. Tests that a mark persists for a
+/// moment, and that an interrupt then removes it. Takes up to 100 ms.
 #[must_use]
 pub fn available() -> bool {
     let stays = (0..100).any(|_| {

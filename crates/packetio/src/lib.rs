@@ -1,13 +1,13 @@
 //! Ports of a switch on network interfaces, in memory and in capture files.
 //!
-//! A port has one [`Queue`] per worker, and each worker owns one queue of every port. Flows are not
-//! split between queues, and transmissions of different queues do not interfere. A queue never
-//! waits for packets, and reads a clock only to stamp the packets of a capture. The worker's loop
-//! waits and reads the clock. Received packets are copied into the worker's own buffers
-//! ([`Burst`]). Work that a kernel or a card left undone (checksums, segmentation, stripped VLAN
-//! tags) is completed on the way, so that a program sees frames as they are on a wire. A worker
-//! whose program reads no payload may receive only the heads of TCP segments
-//! ([`Burst::take_heads`]), and send the segments in one piece ([`offload::SuperFrame`]).
+//! A port has one [`Queue`] per worker, and each worker owns one queue of every port. The packets
+//! of a flow arrive at one queue, and transmissions of different queues do not interfere. A queue
+//! never waits for packets, and reads a clock only to timestamp the packets of a capture. Waiting
+//! and reading the clock are left to the worker's loop. Received packets are copied into the
+//! worker's own buffers ([`Burst`]). Work that a kernel or a card left undone (checksums,
+//! segmentation, stripped VLAN tags) is completed on the way, so that a program sees frames as they
+//! are on a wire. A worker whose program reads no payload may receive only the heads of TCP
+//! segments ([`Burst::take_heads`]), and send the segments in one piece ([`offload::SuperFrame`]).
 //!
 //! The example connects two ports in memory by a line. The ports of interfaces, which [`open()`]
 //! opens, are used in the same way:
@@ -100,14 +100,15 @@ pub trait Queue: Debug + Send {
     /// Returns a descriptor that becomes readable when packets arrive, if the port has one.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
 
-    /// Returns the number of packets that were accepted but have not left the machine. Returns
-    /// `None` if the port has no system queue or its length is unknown. This needs a system call.
+    /// Returns the number of packets that were accepted but have not left the machine yet. Returns
+    /// `None` if the port has no queue in the system, or if the length of that queue is unknown.
+    /// Makes a system call.
     fn waiting(&mut self) -> Option<u32> {
         None
     }
 
-    /// Tries to reopen a port that is gone or down. Returns whether the port is up. This needs
-    /// system calls, so it should be called only occasionally.
+    /// Tries to reopen a port that is gone or down. Returns whether the port is up. Makes system
+    /// calls, so it should be called only occasionally.
     fn reopen(&mut self) -> bool;
 }
 

@@ -27,8 +27,8 @@ impl Link {
         }
     }
 
-    /// Counts received packets and returns their number. If there are none and the port is down,
-    /// returns an error.
+    /// Counts received packets and returns their number. Returns an error if there are none and the
+    /// port is down.
     pub(crate) fn received(&self, packets: u64, bytes: u64) -> Result<usize, PortDown> {
         if packets > 0 {
             self.counters.received(packets, bytes);
@@ -44,7 +44,7 @@ impl Link {
     }
 
     /// Checks whether a packet may be transmitted: its length must fit the MTU and be at most
-    /// `longest` bytes. Refused packets are counted.
+    /// `longest` bytes. If not, counts the packet and returns the reason.
     pub(crate) fn admit(&mut self, packet: &[u8], longest: usize) -> Result<(), Transmitted> {
         if self.down.is_some() {
             return Err(self.refused());
@@ -60,7 +60,8 @@ impl Link {
         Ok(())
     }
 
-    /// Counts a packet that was refused because the queue is full or the port is down.
+    /// Counts a packet that was refused because the queue is full or the port is down, and returns
+    /// the reason.
     pub(crate) fn refused(&self) -> Transmitted {
         self.counters.transmit_dropped(1);
         if self.down.is_some() { Transmitted::Down } else { Transmitted::Full }
@@ -77,8 +78,9 @@ impl Link {
     }
 
     /// Returns whether an Ethernet link accepts a packet of `length` bytes that begins with
-    /// `front`. The packet must have at least an Ethernet header, and at most the header and the
-    /// MTU. The length of one VLAN tag is not counted, as in the kernel (packet_snd).
+    /// `front`. The packet must contain an Ethernet header, and the bytes after this header must
+    /// not exceed the MTU. The length of one VLAN tag is not counted, as in the kernel
+    /// (packet_snd).
     pub(crate) fn takes_length(&self, front: &[u8], length: usize) -> bool {
         const HEADER: usize = 14;
         let tag = if front.get(12..14) == Some(&[0x81, 0]) { 4 } else { 0 };

@@ -10,8 +10,8 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Creates two ports with one queue each, which are connected to each other. Each direction holds
-/// at most `capacity` packets.
+/// Creates two ports that are connected to each other and have one queue each. At most `capacity`
+/// packets can wait in each direction.
 #[must_use]
 pub fn line(name: &str, capacity: usize) -> [Port; 2] {
     let [forth, back] = [(); 2].map(|()| Arc::new(Direction::default()));
@@ -71,22 +71,22 @@ struct LineQueue {
     incoming: Arc<Direction>,
     outgoing: Arc<Direction>,
     capacity: usize,
-    /// A number of packets for which the line is certain to have room. It may have room for more.
+    /// A lower bound of the number of packets for which the line has room.
     room: usize,
     /// The packets that were accepted for transmission and will be sent at the next flush.
     taken: Vec<Frame>,
     taken_bytes: u64,
-    /// The unused buffers that this end has for later packets.
+    /// The unused buffers of this end, for packets that it will transmit.
     spare: Vec<Frame>,
     counters: Arc<PortCounters>,
 }
 
 impl LineQueue {
-    /// Returns a buffer for a packet. A new buffer is created only if every buffer of this
-    /// direction contains a waiting packet, so that a direction never has more buffers than its
-    /// capacity, plus those that its receiver exchanges. Without this limit, each flush for which
-    /// the sender has too few buffers would create some, and the memory would grow with the number
-    /// of packets.
+    /// Returns a buffer for a packet. It is a new buffer only if all buffers of this direction
+    /// contain packets. A direction therefore never has more buffers than packets can wait in it,
+    /// apart from those that the receiver's burst adds by exchange. Without this rule, each flush
+    /// for which the sender has too few buffers would create some, and the memory would grow with
+    /// the number of packets.
     fn buffer(&mut self) -> Frame {
         if self.spare.is_empty() {
             std::mem::swap(&mut self.spare, &mut self.outgoing.lock().spare);
@@ -196,8 +196,8 @@ mod tests {
         assert_eq!((into.received_packets, into.received_bytes), (2, 10));
     }
 
-    /// Checks that buffers are reused, whatever they contained, and that accepted packets leave
-    /// with the next flush, in order.
+    /// Checks that buffers are reused, regardless of their previous contents, and that accepted
+    /// packets are sent by the next flush, in order.
     #[test]
     fn received_packets_make_room_for_others() {
         let [mut here, mut there] = line("line", 3);
@@ -223,8 +223,8 @@ mod tests {
         assert_eq!(there.counters.values().received_packets, 21);
     }
 
-    /// Checks that the memory of a line does not grow with the number of packets, however the
-    /// bursts of the sender and the number of returned buffers fit together.
+    /// Checks that the memory of a line does not grow with the number of packets, whatever the
+    /// sizes of the sender's bursts and the number of returned buffers.
     #[test]
     fn a_line_has_no_more_buffers_than_packets_may_wait() {
         const CAPACITY: usize = 32;

@@ -1,6 +1,6 @@
-//! Network namespaces that are connected by virtual cables, in which measurements and tests create
-//! their ports. There is no other traffic in them, no port of the machine is occupied, and nothing
-//! is left behind.
+//! Network namespaces that are connected by pairs of virtual Ethernet interfaces. Measurements and
+//! tests create their ports in such namespaces, where there is no other traffic. They need no port
+//! of the machine, and leave nothing behind.
 //!
 //! Interfaces are created with `ip` of iproute2, whose error messages users know. Creating
 //! namespaces requires root. The name of a namespace contains the id of its process, so that later
@@ -122,8 +122,8 @@ impl Namespace {
         ip(&words)
     }
 
-    /// Creates a pair of connected interfaces with the given names and MTU in bytes, one in this
-    /// namespace and one in `other`. Both are up.
+    /// Creates two connected interfaces: `here` in this namespace, and `there` in the namespace
+    /// `other`. Both have an MTU of `mtu` bytes and are up.
     ///
     /// # Errors
     /// Returns an error if `ip` fails.
@@ -182,8 +182,8 @@ fn clear_left_behind() {
 mod tests {
     use super::NamespaceError;
 
-    /// Checks that the remedy depends on whether the kernel lacks a feature or the process lacks a
-    /// permission.
+    /// Checks that the advice for an error of `ip` depends on whether the kernel lacks a feature or
+    /// the process lacks a permission.
     #[test]
     fn the_remedy_depends_on_the_error_of_ip() {
         let refused = |message: &str| {

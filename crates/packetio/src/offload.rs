@@ -39,8 +39,8 @@ pub struct Tag {
     pub control: u16,
 }
 
-/// A converter of unfinished packets into the frames that would be on a wire. It keeps frames that
-/// did not fit into a burst for the next one.
+/// A converter of unfinished packets into the frames that would be on a wire. Frames that do not
+/// fit into a burst are kept for the next one.
 #[derive(Debug, Default)]
 pub struct Restorer {
     segments: Segments,
@@ -48,13 +48,13 @@ pub struct Restorer {
 
 impl Restorer {
     /// Moves kept frames into the burst until none is left or the burst is full. Returns the number
-    /// of moved frames and the sum of their lengths. This must be called before [`Self::take`],
-    /// which needs room for one frame.
+    /// of moved frames and the sum of their lengths. The caller must call this before
+    /// [`Self::take`], and call [`Self::take`] only if the burst then has room for a frame.
     pub fn resume(&mut self, burst: &mut Burst) -> (u64, u64) {
         self.unload(burst)
     }
 
-    /// Returns whether frames are kept that [`Self::resume`] must move into a burst.
+    /// Returns whether frames have been kept, so that [`Self::resume`] must move them into a burst.
     pub(crate) fn is_pending(&self) -> bool {
         self.segments.is_pending()
     }
@@ -105,7 +105,8 @@ impl Restorer {
 }
 
 impl Restorer {
-    /// Returns a buffer for a packet of up to `bytes` bytes.
+    /// Returns a buffer into which the caller can write a packet of up to `bytes` bytes, for
+    /// `take_received`.
     pub(crate) fn room(&mut self, bytes: usize) -> &mut [u8] {
         self.segments.clear();
         self.segments.frame.room(bytes)
@@ -146,11 +147,11 @@ impl Tag {
     }
 }
 
-/// Completes the transport checksum of a packet if it is partial. A checksum counts as partial if
-/// it is the sum of the pseudo-header or, in SCTP, zero. Packets in tunnels are left unchanged.
+/// Completes the transport checksum of a packet if the checksum is partial, which means that it is
+/// the sum of the pseudo-header or, in SCTP, zero. Packets in tunnels are left unchanged.
 ///
-/// If a complete checksum happens to have this value, the rest of the packet sums to zero, so that
-/// completing the checksum does not change it.
+/// A complete checksum can also have this value. In this case the rest of the packet sums to zero,
+/// so completing the checksum does not change it.
 pub fn complete_checksum(frame: &mut [u8]) {
     // Some ports pass every packet to this function, so it does not allocate memory.
     let mut last = None;
@@ -211,7 +212,8 @@ struct Checksum {
     field: usize,
 }
 
-/// The kind of segmentation, with the number of payload bytes in a segment.
+/// The way in which a super-frame is cut into segments, with the number of payload bytes in a
+/// segment.
 #[derive(Clone, Copy)]
 enum Segmentation {
     Tcp(u16),

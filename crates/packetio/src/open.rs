@@ -10,7 +10,7 @@ use std::str::FromStr;
 /// `2@pcap:in.pcap,out.pcap`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortSpec {
-    /// The number by which the program knows the port.
+    /// The number by which the data-plane program refers to the port.
     pub number: u32,
     /// The source of the port, such as a network interface or capture files.
     pub source: Source,
@@ -70,8 +70,8 @@ impl FromStr for PortSpec {
     }
 }
 
-/// Parses `[INPUT][,[OUTPUT][,repeat]]`. Returns `None` if the text is not of this form or names no
-/// file.
+/// Parses the address of a port on capture files, `[INPUT][,[OUTPUT][,repeat]]`. Returns `None` if
+/// the text is not of this form or names no file.
 fn files(address: &str) -> Option<pcap::Files> {
     let mut words = address.split(',');
     let mut path = || words.next().filter(|path| !path.is_empty()).map(PathBuf::from);
@@ -94,7 +94,7 @@ pub enum SpecError {
         "{text:?} is not a port: write NUMBER@INTERFACE, such as 1@veth0, or NUMBER@pcap:IN,OUT"
     )]
     Form {
-        /// The text that should describe a port.
+        /// The invalid text.
         text: String,
     },
     /// The kind of port is unknown.
@@ -153,7 +153,7 @@ pub enum OpenError {
         /// The name of the interface.
         interface: String,
     },
-    /// The network card has no clock, or cannot stamp frames in this direction.
+    /// The network card has no clock, or cannot timestamp frames in this direction.
     #[error(
         "interface {interface} cannot stamp frames in hardware ({source}): stamp them in the kernel, \
          or receive copies of them through taps on a card with a clock (`ethtool -T` lists what it has)"
@@ -213,7 +213,7 @@ pub enum OpenError {
          Debian's libdpdk-dev"
     )]
     NoDpdk,
-    /// A port cannot be opened on a device of this name.
+    /// DPDK has no device of this name on which a port can be opened.
     #[error(
         "{device:?} is not a device for a port: write net_af_packet0,iface=INTERFACE, net_memif0,socket=PATH, \
              net_ring0 or net_null0"

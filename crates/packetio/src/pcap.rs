@@ -1,10 +1,10 @@
 //! Capture files: pcap (microseconds and nanoseconds, either byte order) and pcapng.
 //!
 //! The formats are those of draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng. The crate
-//! `pcap-parser` parses blocks and records. [`CaptureReader`] drives the parser with a buffer of
-//! bounded size, keeps the interfaces of a pcapng section, converts all timestamps to nanoseconds
-//! since 1970, and reports the file and the offset of an error. A truncated capture yields its
-//! complete frames, and then [`CaptureError::Truncated`].
+//! `pcap-parser` parses blocks and records. [`CaptureReader`] passes data to the parser from a
+//! buffer of bounded size, keeps the interfaces of a pcapng section, converts all timestamps to
+//! nanoseconds since 1970, and reports the file and the offset of an error. From a truncated
+//! capture, it returns the complete frames and then [`CaptureError::Truncated`].
 
 mod error;
 mod port;

@@ -154,8 +154,8 @@ pub(crate) fn receive_copy(
     Ok(Received { length: length as usize, truncated, auxiliary })
 }
 
-/// Sends packets with one system call until the kernel accepts no more, and returns the number of
-/// sent packets. Does not block.
+/// Sends packets in order with one system call, until the kernel accepts no more of them. Returns
+/// the number of packets that it accepted. Does not block.
 pub(crate) fn send_each<'a>(
     socket: impl AsFd,
     packets: impl Iterator<Item = &'a [u8]>,
@@ -163,7 +163,7 @@ pub(crate) fn send_each<'a>(
     send_parts(socket, packets.map(|packet| [packet]))
 }
 
-/// Sends packets that consist of parts, as [`send_each`] does.
+/// Sends packets like [`send_each`], but each packet consists of several parts.
 pub(crate) fn send_parts<'a, const N: usize>(
     socket: impl AsFd,
     packets: impl Iterator<Item = [&'a [u8]; N]>,
@@ -274,7 +274,7 @@ pub(crate) fn ethtool<const N: usize>(name: &str, words: &mut [u32; N]) -> io::R
     Ok(())
 }
 
-/// Configures an interface's driver to stamp every received packet with the card's clock
+/// Configures an interface's driver to timestamp every received packet with the card's clock
 /// (Documentation/networking/timestamping.rst, section 3). The setting persists.
 pub(crate) fn stamp_received_in_hardware(name: &str) -> io::Result<()> {
     /// The values of `struct hwtstamp_config`: flags, `HWTSTAMP_TX_OFF`, `HWTSTAMP_FILTER_ALL`.

@@ -1,12 +1,12 @@
 //! Timestamps of frames that pass an interface, by the clock of the kernel or of the network card.
 //!
 //! A [`Timestamper`] sees the frames of one direction through its own packet socket, like a tap on
-//! a wire. Senders and receivers are not affected. The kernel stamps an outgoing frame right before
-//! it passes the frame to the driver. It stamps an incoming frame when the driver delivers it,
-//! before the frame waits for a processor. A card with a clock stamps received frames at the wire.
-//! Hardware stamps of sent frames are not used, so that two clocks are never mixed. To stamp both
-//! edges of a device in hardware, two taps must receive copies of the frames, as optical taps
-//! provide them.
+//! a wire. Senders and receivers are not affected. The kernel timestamps an outgoing frame right
+//! before it passes the frame to the driver. It timestamps an incoming frame when the driver
+//! delivers it, before the frame waits for a processor. A card with a clock timestamps received
+//! frames at the wire. Hardware timestamps of sent frames are not used, so that two clocks are
+//! never mixed. To timestamp both the input and the output of a device in hardware, two taps must
+//! receive copies of the frames, as optical taps provide them.
 
 use crate::af_packet::RingMemory;
 use crate::af_packet::ring::Ring;
@@ -155,7 +155,7 @@ impl Timestamper {
         count
     }
 
-    /// Returns the number of frames since the last call that were dropped because the ring was
+    /// Returns the number of frames that were dropped since the last call because the ring was
     /// full.
     ///
     /// # Errors

@@ -33,10 +33,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// The length in bytes of an Ethernet header with one VLAN tag.
+/// The largest length in bytes of an Ethernet header, which is that with one VLAN tag.
 const LONGEST_HEADER: usize = 18;
-/// The number of receive calls between two checks of the interface and its drops. The checks need
-/// system calls, which would be too slow for every receive call.
+/// The number of receive calls between two checks of the interface and of dropped packets. The
+/// checks need system calls, which would be too slow for every receive call.
 const UPKEEP: u32 = 128;
 
 /// Opens an interface with one queue for each worker, in the kernel's generic path if `generic`,
@@ -109,7 +109,7 @@ fn explain(interface: &str, source: io::Error) -> OpenError {
 /// the headroom of any driver, of which veth has the largest.
 const LONGEST_MTU: usize = 3400;
 
-/// The state that the queues of a port share.
+/// The state that is common to the queues of a port.
 #[derive(Debug)]
 struct Shared {
     interface: String,
@@ -152,7 +152,7 @@ impl Shared {
 struct Sockets {
     /// One socket for each interface queue of the worker. The first one also sends.
     sockets: Vec<Socket>,
-    /// The index of the socket that was read first in the latest receive call.
+    /// The index of the socket from which the latest receive call read first.
     turn: usize,
     /// Whether packets may have partial checksums, because their senders leave checksums to a
     /// network card.

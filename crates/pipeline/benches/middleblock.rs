@@ -1,13 +1,13 @@
-//! Measures the time that a packet takes through a program of the SAI kind, `programs/middleblock.p4`,
-//! on each way through machine code and on the interpreter.
+//! Measures the time that a packet takes through a program of the SAI kind,
+//! `programs/middleblock.p4`, on each way through machine code and on the interpreter.
 //!
 //!     cargo bench -p pipeline --bench middleblock [-- --only SCENARIO]
 //!
 //! There are 10,000 routes of 32 bits, 100 next hops, and 500 ternary entries of an access control
-//! list that no packet matches. Packets of 84 bytes hit random routes. In `selector`, all routes lead
-//! to groups of 16 next hops, and in `mirror`, each packet is also mirrored to a collector. Each
-//! figure is the least of 200 rounds over 1,024 packets in batches of 64, in nanoseconds of the wall
-//! clock.
+//! list that no packet matches. Packets of 84 bytes hit random routes. In `selector`, all routes
+//! lead to groups of 16 next hops, and in `mirror`, each packet is also mirrored to a collector.
+//! Each figure is the least of 200 rounds over 1,024 packets in batches of 64, in nanoseconds of
+//! the wall clock.
 
 use ir::bits::Bits;
 use ir::{MatchKind, TableId, Type};

@@ -27,7 +27,8 @@ use ir::{Architecture, ControlId, Package, PackageValue, Parameter, ParserId, Pr
 /// The maximum number of passes through ingress or egress that one received packet may take, with
 /// all its copies.
 pub(crate) const MAX_PASSES: u64 = 65_536;
-/// The maximum number of times that a packet may be recirculated, resubmitted or cloned in a row.
+/// The maximum length of a chain of recirculations, resubmissions and clones that leads from a
+/// received packet to a further pass.
 const MAX_GENERATIONS: u32 = 1_024;
 
 /// A packet that the switch transmits.
@@ -42,7 +43,7 @@ pub struct Output {
     pub generation: u32,
 }
 
-/// The driver of a program's architecture, with the program's blocks.
+/// The driver of a program's architecture: it holds the program's blocks and runs them on a packet.
 #[derive(Clone, Debug)]
 pub(crate) enum Driver {
     V1model(v1model::Blocks),
@@ -78,7 +79,7 @@ impl Driver {
         }
     }
 
-    /// Continues with a packet that leaves its queue: runs egress and all that follows.
+    /// Resumes a packet that leaves the queue of its output port: runs egress and all that follows.
     pub(crate) fn resume<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,
@@ -99,7 +100,7 @@ impl Driver {
         }
     }
 
-    /// Continues with a packet that is only tried from a checkpoint.
+    /// Resumes a trial run of a packet, which has no lasting effects, from a checkpoint.
     pub(crate) fn try_again(
         &self,
         interpreter: &mut Interpreter<'_>,
@@ -134,35 +135,50 @@ impl Driver {
 
     /// Completes the processing of a packet after machine code has run ingress, egress or PNA's
     /// main control for it.
-    pub(crate) fn go_on<'p, E: Engine<'p>>(
+    pub(crate) fn complete<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,
-        packet: (v1model::Behind, u32, u64),
+        packet: HandedOver,
         arguments: [E::Value; 3],
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
         match self {
-            Self::V1model(blocks) => blocks.go_on(engine, packet, arguments, outputs),
-            Self::Psa(blocks) => blocks.go_on(engine, packet, arguments, outputs),
-            Self::Pna(blocks) => blocks.go_on(engine, packet.1, arguments, outputs),
+            Self::V1model(blocks) => blocks.complete(engine, packet, arguments, outputs),
+            Self::Psa(blocks) => blocks.complete(engine, packet, arguments, outputs),
+            Self::Pna(blocks) => blocks.complete(engine, packet.port, arguments, outputs),
             _ => Err(RunError::internal("package")),
         }
     }
 
-    /// Completes a clone and the packet that was cloned; see
-    /// [`v1model::Blocks::go_on_with_clone`].
-    pub(crate) fn go_on_with_clone<'p, E: Engine<'p>>(
+    /// Completes a clone for which machine code has run egress, and the packet from which the clone
+    /// was made; see [`v1model::Blocks::complete_clone`].
+    pub(crate) fn complete_clone<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,
-        clone: (v1model::BehindClone, [E::Value; 3]),
+        clone: v1model::CloneAfterEgress,
+        arguments: [E::Value; 3],
         original: Option<v1model::Original<E::Value>>,
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
         match self {
-            Self::V1model(blocks) => blocks.go_on_with_clone(engine, clone, original, outputs),
+            Self::V1model(blocks) => {
+                blocks.complete_clone(engine, clone, arguments, original, outputs)
+            }
             _ => Err(RunError::internal("package")),
         }
     }
+}
+
+/// A packet that machine code hands over to the driver of its architecture, which completes its
+/// processing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HandedOver {
+    /// The last control that machine code has run for the packet.
+    pub(crate) last_control: v1model::LastControl,
+    /// The port on which the packet was received.
+    pub(crate) port: u32,
+    /// The length in bytes of the packet as it was received.
+    pub(crate) length: u64,
 }
 
 /// The number of passes that a received packet and its copies have taken so far. A packet that
@@ -191,7 +207,7 @@ fn microseconds(interpreter: &Interpreter<'_>) -> u64 {
     interpreter.now.as_micros() as u64
 }
 
-/// Prepares the interpreter for the only pass of a packet, in a package without further passes.
+/// Prepares the interpreter for a packet in a package whose packets take only one pass.
 fn begin(interpreter: &mut Interpreter<'_>, port: u32, packet: &[u8]) -> Result<(), RunError> {
     let length = packet.len();
     interpreter.event_of(Detail::Passes, |_| Event::Pass {
@@ -221,12 +237,11 @@ fn output(
     outputs.push(Output { port, packet, generation });
 }
 
-/// The error for rules that resubmit, recirculate or replicate a packet after a block for which the
-/// architecture does not provide this.
+/// The internal error for a rule that resubmits, recirculates or replicates a packet at a point
+/// where the architecture does not support that.
 const NO_PASS: RunError = RunError::internal("a pass of the architecture");
 
-/// Returns metadata of a type whose fields are zero, except for those that the architecture
-/// assigns.
+/// Returns a metadata struct: the given assignments set fields, and all other fields are zero.
 fn filled<'p, E: Engine<'p>>(
     engine: &mut E,
     type_id: Option<&TypeId>,
@@ -235,14 +250,15 @@ fn filled<'p, E: Engine<'p>>(
 ) -> Result<E::Value, RunError> {
     let type_id = *type_id.ok_or(PARAMETERS)?;
     let mut value = engine.initial(type_id)?;
-    assign(engine, (&mut value, type_id), sets, inputs);
+    assign(engine, &mut value, type_id, sets, inputs);
     Ok(value)
 }
 
-/// Assigns the numbers that the architecture determines to fields of a metadata value.
+/// Makes the given assignments of the architecture to fields of a metadata struct.
 fn assign<'p, E: Engine<'p>>(
     engine: &mut E,
-    (value, type_id): (&mut E::Value, TypeId),
+    value: &mut E::Value,
+    type_id: TypeId,
     sets: &[Set],
     inputs: &Inputs<u64>,
 ) {

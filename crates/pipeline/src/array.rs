@@ -27,7 +27,7 @@ pub(crate) trait Flat<T>: std::fmt::Debug + Send + Sync {
     fn size(&self) -> u64;
     /// Returns the value of a cell, or `None` if it has its initial value.
     fn load(&self, index: u64) -> Option<T>;
-    /// Sets a cell to a value. `None` stands for its initial value.
+    /// Sets a cell to a value. `None` stands for the initial value.
     fn store(&self, index: u64, value: Option<T>);
     /// Returns the address of the first cell, for machine code.
     fn address(&self) -> u64;

@@ -2,8 +2,8 @@
 
 use ir::{ActionId, ControlId, FunctionId, ParserId};
 
-/// A part of a program that can be called: a parser, control, action or function. Machine code has
-/// a function for each.
+/// A parser, control, action or function of a program. Machine code has a generated function for
+/// each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Callee {
     Parser(ParserId),

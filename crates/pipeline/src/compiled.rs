@@ -49,7 +49,7 @@ use crate::table::TableState;
 use ir::bits::Bits;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The number that the next compiled program gets. The first program has number 1.
+/// The number that identifies the next compiled program. The first program has number 1.
 static PROGRAMS: AtomicU64 = AtomicU64::new(1);
 
 /// A program as machine code, which workers can share.
@@ -72,8 +72,8 @@ pub struct Compiled {
 pub(crate) struct Memory {
     frame: Vec<u64>,
     frames: burst::Frames,
-    /// A copy of the frame at the end of ingress, from which each replica of a packet starts
-    /// egress.
+    /// A copy of the packet's frame (its headers, metadata and variables) at the end of ingress.
+    /// Egress of each replica of a packet starts from it.
     saved: Vec<u64>,
     /// The batch that holds the results of packets that are processed one by one.
     batch: Batch,
@@ -81,14 +81,14 @@ pub(crate) struct Memory {
     joined: Option<tables::Joined>,
     data: Vec<u8>,
     timed: Option<Timed>,
-    /// The [`Way`] in which packets must be processed, provided that the program has this way.
+    /// The [`Way`] in which packets must be processed if the program can be processed in this way.
     /// `None` selects the fastest way.
     way: Option<Way>,
 }
 
 /// The time that packets in bursts spend in each stage of the compiled program. Times are in the
-/// units of the clock that the caller provides. While times are measured, the parser and the rest
-/// run as two functions, even if the program has a fused function for both.
+/// units of the clock that the caller provides. While times are measured, the parser and the code
+/// after it run as two functions, even if the program has a fused function that does both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StageTimes {
     /// The number of packets that were processed in bursts.
@@ -100,7 +100,7 @@ pub struct StageTimes {
     pub after_parser: u64,
 }
 
-/// A clock, and the times of the stages that were measured with it.
+/// A clock, and the times that were measured with it for the stages of bursts.
 #[derive(Clone, Copy, Debug)]
 struct Timed {
     clock: fn() -> u64,
@@ -178,7 +178,7 @@ impl Compiled {
         tables::activate(&self.resolved, state)
     }
 
-    /// Allocates the data that each of `workers` workers needs in the tables of a state. Called
+    /// Allocates the data that each of `workers` workers needs in a state's tables. Must be called
     /// before the workers start.
     pub(crate) fn reserve_workers(&self, state: &State, workers: usize) {
         let tables = self.resolved.packed.iter().filter_map(|position| state.tables.get(*position));
@@ -201,23 +201,23 @@ impl Compiled {
     }
 
     /// Returns whether machine code searches a table itself, in the storage that the program
-    /// specifies (`@tableconfig`), rather than by calls to the host. It does not if keys or action
-    /// data are too wide, among other reasons.
+    /// specifies (`@tableconfig`), instead of calling a function in Rust. It does not if keys or
+    /// action data are too wide, among other reasons.
     #[must_use]
     pub fn stores(&self, table: ir::TableId) -> bool {
         self.resolved.packed.contains(&table.index())
     }
 
-    /// Returns whether there is a table that machine code searches itself, rather than by calls to
-    /// the host.
+    /// Returns whether there is a table that machine code searches itself, instead of calling a
+    /// function in Rust.
     #[must_use]
     pub fn has_tables(&self) -> bool {
         !self.resolved.packed.is_empty()
     }
 
-    /// Returns why packets of this program cannot be processed in bursts. Returns `None` if they
-    /// can: then one call of a generated function takes a whole burst of packets through a stage of
-    /// the program.
+    /// Returns why packets of this program must be processed one by one, or `None` if they are
+    /// processed in bursts. In a burst, one call of a generated function takes many packets through
+    /// a stage of the program.
     #[must_use]
     pub fn one_by_one(&self) -> Option<&'static str> {
         match &self.fast_path {

@@ -1,5 +1,6 @@
-//! The operations of the control plane on a running switch, by the identifiers of the program. They
-//! do not depend on a protocol. The `*_named` functions look up identifiers by name.
+//! The operations of the control plane on a running switch. They refer to objects by the
+//! identifiers of the program, and depend on no protocol. The `*_named` functions look up
+//! identifiers by name.
 
 mod arrays;
 mod changes;
@@ -18,13 +19,14 @@ fn unknown(kind: &'static str, name: impl ToString) -> ControlError {
     ControlError::Unknown { kind, name: name.to_string() }
 }
 
-/// Returns whether `name` is the full name `known` of an object, or the last parts of that name.
+/// Returns whether `name` is the full name `known` of an object, or the last dot-separated parts of
+/// it.
 fn named(known: &str, name: &str) -> bool {
     known == name || known.strip_suffix(name).is_some_and(|before| before.ends_with('.'))
 }
 
-/// Returns the position of the object whose full name is `name`. If there is none, returns the
-/// position of the only object whose name ends with it.
+/// Returns the position of the object whose full name is `name`. If there is none, but there is
+/// only one object whose name ends with `name`, returns the position of that one.
 fn find<'n>(names: impl Iterator<Item = &'n str> + Clone, name: &str) -> Option<usize> {
     if let Some(position) = names.clone().position(|known| known == name) {
         return Some(position);

@@ -1,10 +1,10 @@
 //! Records which parts of a program packets reached: parser states, cases of `select`, sides of
-//! branches, actions, hits and misses of tables, entries.
+//! branches, actions, hits and misses of tables, and entries.
 //!
 //! A [`Coverage`] lists the parts of one program and is a [`Trace`] of their execution. It may
-//! record several switches that run the program, one after another. Branches with the same place in
-//! the source count as one, and so do other parts with the same name. A branch of a control with
-//! several instances is therefore one part.
+//! record several switches that run the program, one after another. Parts with the same name count
+//! as one, and so do branches at the same place in the source. A branch of a control with several
+//! instances is therefore one part.
 
 use std::collections::HashMap;
 
@@ -23,7 +23,8 @@ pub enum PartKind {
     State,
     /// A case of a `select`, or the outcome that no case matches.
     Select,
-    /// A side of an `if`, a case of a `switch`, or an iteration or the end of a loop.
+    /// One of the two sides of an `if`, a case of a `switch`, or the iteration or the end of a
+    /// loop.
     Branch,
     /// An action, whether a table runs it or a statement calls it.
     Action,
@@ -55,11 +56,11 @@ impl PartKind {
 /// A part of a program whose coverage is recorded, such as a parser state or an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// The kind of the program's part: a state, an action and so on.
+    /// The kind of the part: a parser state, an action and so on.
     pub kind: PartKind,
     /// The name of the part, such as `MyParser.start`.
     pub name: String,
-    /// The place in the source as `file:line:column`, if the program records it.
+    /// The place of the part in the source as `file:line:column`, if the program records it.
     pub place: Option<String>,
     /// The number of times that packets reached the part.
     pub count: u64,
@@ -69,10 +70,10 @@ pub struct Part {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Key {
     Named(PartKind, String),
-    /// A side of a branch.
+    /// One side of a branch: the branch's place in the source, and the number of the side.
     Side(Location, usize),
-    /// A case of the `select` in a state. The number after the last case stands for the outcome
-    /// that none matches.
+    /// A case of the `select` in a state. The number after that of the last case stands for the
+    /// outcome that no case matches.
     Case(String, usize),
 }
 
@@ -155,8 +156,8 @@ impl Coverage {
         (self.parts(kind).filter(|part| part.count > 0).count(), self.parts(kind).count())
     }
 
-    /// Starts to record the coverage of the entries that the tables of a switch contain now. A new
-    /// entry counts as not reached until a packet hits it.
+    /// Adds the entries that the tables of a switch contain now. A newly added entry counts as not
+    /// reached until a packet hits it.
     pub fn note_entries(&mut self, core: &Core) {
         for (position, table) in (0_u32..).zip(&core.program().tables) {
             let Ok(entries) = core.entries(ir::TableId(position)) else { continue };
@@ -166,8 +167,7 @@ impl Coverage {
         }
     }
 
-    /// Starts to record the coverage of an entry of a table, which counts as not reached until a
-    /// packet hits it.
+    /// Adds an entry of a table. It counts as not reached until a packet hits it.
     pub fn note_entry(&mut self, table: &str, entry: &TableEntry) {
         self.add_named(PartKind::Entry, &entry_name(table, entry), None);
     }

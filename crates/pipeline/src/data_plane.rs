@@ -14,6 +14,7 @@
 
 mod assignment;
 mod binding;
+mod changes;
 mod digests;
 mod ports;
 mod read;
@@ -25,6 +26,8 @@ mod values;
 mod write;
 
 use self::binding::Binding;
+use self::changes::ChangeCounter;
+pub use self::changes::ControlChanges;
 use self::digests::Digests;
 pub use self::digests::digest_data;
 pub use self::ports::{PacketCounts, Ports, TableUsage, Worker};
@@ -49,12 +52,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tables::Gate;
 
-/// A function that turns the device configuration that a controller pushes into a program, or
+/// A function that compiles the device configuration that a controller pushes to a program, or
 /// returns an error.
 pub type Compile = Box<dyn Fn(&[u8]) -> Result<Program, EntityError> + Send + Sync>;
 
-/// A switch behind the control plane's traits. The interpreter processes its packets, or machine
-/// code that works on the interpreter's state.
+/// A switch behind the traits by which a control plane drives it. Its packets are processed by the
+/// interpreter, or by machine code that works on the interpreter's state.
 pub struct InterpreterTarget {
     compile: Compile,
     ports: Ports,
@@ -63,12 +66,12 @@ pub struct InterpreterTarget {
     path: Path,
     /// The start-up options for v1model programs.
     v1model: V1ModelSettings,
-    /// The largest number of entries in a table with a ternary, range or optional field.
+    /// The largest number of entries in a table with a ternary, range or optional match field.
     searched_entries: u64,
     state_limit: u64,
     /// The units of work that a packet may take.
     packet_work: u32,
-    /// The ports of the switch, for types of ports that are translated to strings.
+    /// The names of the switch's ports, for programs in which controllers see ports as strings.
     port_names: PortNames,
 }
 
@@ -94,7 +97,8 @@ impl Default for V1ModelSettings {
 }
 
 impl InterpreterTarget {
-    /// Creates a switch without a program. `compile` turns what controllers push into a program.
+    /// Creates a switch without a program. `compile` converts the device configuration that
+    /// controllers push to a program.
     #[must_use]
     pub fn new(compile: Compile) -> Self {
         Self {
@@ -110,16 +114,16 @@ impl InterpreterTarget {
         }
     }
 
-    /// Sets the time on the control plane's clock from which packets' time is counted. v1model's
+    /// Sets the time on the control plane's clock that counts as zero for packets. v1model's
     /// timestamps count from there, as from the start of a switch.
     #[must_use]
     pub fn starting_at(self, origin: Nanos) -> Self {
         Self { origin, ..self }
     }
 
-    /// Sets whether the interpreter or machine code processes packets. A program that the chosen
-    /// one cannot process is refused when it is loaded, with an error that says what is missing and
-    /// where.
+    /// Sets whether the interpreter or machine code processes packets. When a program is loaded
+    /// that the chosen path cannot process, it is refused, with an error that names the unsupported
+    /// construct and its place in the source.
     #[must_use]
     pub fn on(self, path: Path) -> Self {
         Self { path, ..self }
@@ -158,8 +162,8 @@ impl InterpreterTarget {
         Self { port_names, ..self }
     }
 
-    /// Returns a handle for the packet side of the switch. It processes packets, and sets whether
-    /// ports are up or down. All handles of a switch share its state.
+    /// Returns a handle by which packets are processed, and ports are set up or down. All handles
+    /// of a switch share its state.
     #[must_use]
     pub fn ports(&self) -> Ports {
         self.ports.clone()
@@ -190,7 +194,7 @@ impl Target for InterpreterTarget {
 }
 
 impl InterpreterTarget {
-    /// Loads a program on the current thread, whose stack is large enough for it.
+    /// Loads a program on the current thread, whose stack must be large enough for it.
     fn load_here(
         &self,
         schema: &Arc<Schema>,
@@ -236,27 +240,27 @@ pub(crate) struct Interpreted {
     trimming: Trimming,
 }
 
-/// A counter that decides when to return free memory to the system. The allocator would otherwise
+/// The state that decides when free memory is returned to the system. The allocator would otherwise
 /// keep the memory of entries that were removed.
 #[derive(Debug, Default)]
 struct Trimming {
-    /// The number of objects that were removed since memory was last returned to the system.
+    /// The number of objects that were removed since memory was last returned.
     gone: u64,
 }
 
 impl Trimming {
-    /// The minimum number of removed objects for which returning their memory is worth the time.
+    /// The minimum number of removed objects at which it is worth the time to return their memory.
     const FEWEST: u64 = 1 << 14;
 
     /// Returns whether memory should be returned to the system now that `left` objects remain. The
-    /// time to return it is proportional to `left`, so at least as many objects must have been
-    /// removed.
+    /// time that this takes is proportional to `left`, so it is only done when at least as many
+    /// objects have been removed.
     fn is_due(&self, left: impl FnOnce() -> u64) -> bool {
         self.gone >= Self::FEWEST && self.gone >= left()
     }
 }
 
-/// A batch of changes by the control plane that has begun and not ended.
+/// A batch of control plane changes that is in progress.
 #[derive(Default)]
 struct Batch {
     inverses: Vec<Undo>,
@@ -290,7 +294,8 @@ impl Interpreted {
             schema,
             binding,
             core,
-            books: Mutex::default(),
+            configuration: Mutex::default(),
+            changes: ChangeCounter::default(),
             gate: Gate::new(),
             digests: Digests::default(),
             translated,
@@ -324,10 +329,12 @@ impl Interpreted {
 
 /// Undoes changes of the control plane, the last one first.
 fn undo(shared: &Shared, inverses: Vec<Undo>) {
-    let mut books = lock(&shared.books);
-    for inverse in inverses.into_iter().rev() {
-        inverse(shared, &mut books);
-    }
+    shared.changes.during(|| {
+        let mut configuration = lock(&shared.configuration);
+        for inverse in inverses.into_iter().rev() {
+            inverse(shared, &mut configuration);
+        }
+    });
     if !shared.translated.translations.is_empty() {
         shared.translated.translations.undone();
     }
@@ -370,11 +377,11 @@ impl DataPlane for Interpreted {
         }
         self.trimming.gone += u64::from(update.kind == UpdateKind::Delete);
         let mut inverses = Vec::new();
-        let outcome = {
-            let mut books = lock(&self.shared.books);
-            let (shared, books) = (&*self.shared, &mut *books);
-            Writer { shared, books, inverses: &mut inverses, now }.apply(update)
-        };
+        let outcome = self.shared.changes.during(|| {
+            let mut configuration = lock(&self.shared.configuration);
+            let (shared, configuration) = (&*self.shared, &mut *configuration);
+            Writer { shared, configuration, inverses: &mut inverses, now }.apply(update)
+        });
         match outcome {
             Ok(()) => batch.inverses.append(&mut inverses),
             // A refused change may have been applied in part, which is undone immediately.
@@ -417,7 +424,8 @@ impl DataPlane for Interpreted {
                 Ageing::Notify => shared.tell_idle(table, bound, time, &mut expired),
                 Ageing::Delete => {
                     if let Some(state) = shared.core.state.tables.get(bound.id.index()) {
-                        self.trimming.gone += state.expire(time).len() as u64;
+                        let expire = || state.expire(time).len() as u64;
+                        self.trimming.gone += shared.changes.during(expire);
                     }
                     Some(time.saturating_add(DELETION))
                 }

@@ -42,14 +42,15 @@ impl Dialect {
         matches!(self, Self::SimpleSwitch | Self::PsaSwitch)
     }
 
-    /// Returns whether parsers advance only by whole bytes, and a packet can hit an entry of a
-    /// table without keys. Otherwise every packet misses in such a table.
+    /// Returns whether parsers advance only by whole bytes, and whether a packet can hit an entry
+    /// of a table without keys (otherwise every packet misses). BMv2's switches have both
+    /// properties.
     #[must_use]
     pub(crate) fn is_of_switches(self) -> bool {
         matches!(self, Self::SimpleSwitch | Self::PsaSwitch | Self::Psa)
     }
 
-    /// Returns whether fields of invalid headers are left out of hashes
+    /// Returns whether hashes leave out the fields of invalid headers, as in BMv2
     /// (`src/bm_sim/calculations.cpp`). The externs of psa_switch include them.
     #[must_use]
     pub(crate) fn hashes_valid_headers_only(self) -> bool {

@@ -4,17 +4,18 @@ use ir::bits::ParseBitsError;
 use std::fmt;
 use std::panic::Location;
 
-/// A violated invariant of this crate: a bug of it, and not a property of any program or packet.
-/// Nothing is computed from a state in which an invariant does not hold.
+/// A violated invariant of this crate. It is a bug in the crate, not a fault of a program or
+/// packet. Nothing is computed from a state in which an invariant does not hold.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct InternalError {
-    /// A description of the object that is missing or contradicts another.
+    /// A description of the object that is missing or inconsistent.
     what: &'static str,
     place: &'static Location<'static>,
 }
 
 impl InternalError {
-    /// Creates the error for an invariant that is violated where this function is called.
+    /// Creates the error for an invariant whose violation was found at the place where this
+    /// function is called.
     #[track_caller]
     pub(crate) const fn new(what: &'static str) -> Self {
         Self { what, place: Location::caller() }
@@ -46,12 +47,12 @@ impl From<InternalError> for RunError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// The program is in another version of the IR.
+    /// The program's file was written with another version of the IR.
     #[error(
         "the program is in version {found} of the IR, and this version of planimeter reads {known}: compile it again"
     )]
     Version {
-        /// The version of the IR in which the program is.
+        /// The version of the IR that the file has.
         found: u32,
         /// The version of the IR that this crate reads.
         known: u32,
@@ -59,13 +60,14 @@ pub enum LoadError {
     /// The program violates an invariant of the IR: its file was damaged or written by hand.
     #[error("the program is damaged: {0}; compile it again")]
     Invalid(String),
-    /// The program exceeds a limit that no compiler exceeds.
+    /// The program exceeds a limit within which every compiler stays, so it was not written by one.
     #[error("{0}")]
     Exceeded(String),
     /// A program that is valid cannot be loaded, because of a bug of this crate.
     #[error("internal error in the loader at {0}; please report it with the program")]
     Internal(InternalError),
-    /// The thread that computes the costs of the program's parts could not be started.
+    /// The thread that computes the costs of the program's blocks and functions could not be
+    /// started.
     #[error("no thread can be started to load the program: {0}")]
     Thread(String),
     /// There is not enough memory for the program's entries.
@@ -82,23 +84,24 @@ pub enum LoadError {
         /// The maximum number of bytes that they may take.
         limit: u64,
     },
-    /// The program's own v1model has wider ports than a switch.
+    /// The program declares a v1model of its own, whose port numbers are wider than those of a
+    /// switch.
     #[error("egress_spec has {bits} bits in the program's v1model; a port has at most 32")]
     PortWidth {
         /// The width of `egress_spec` in bits.
         bits: u64,
     },
-    /// The program's variables hold too many values.
+    /// The program's variables hold too many single values (fields and elements).
     #[error(
         "the program's variables hold {values} values, more than the maximum of {most}: shorten its header stacks"
     )]
     TooLarge {
-        /// The number of single values in the program's variables.
+        /// The number of single values (fields and elements) in the program's variables.
         values: u64,
-        /// The maximum number of single values in a program's variables.
+        /// The maximum number of single values (fields and elements) in a program's variables.
         most: u64,
     },
-    /// The package does not bind a block that the architecture needs.
+    /// The package lacks a block that the architecture needs.
     #[error("the package {package} binds no {block}")]
     MissingBlock {
         /// The name of the package.
@@ -119,7 +122,7 @@ pub enum LoadError {
     /// The package has no block that this crate can run.
     #[error("nothing in the package {0} can be run: it needs a parser or a control")]
     NothingToRun(String),
-    /// An extern is not built in.
+    /// The program uses an extern that this crate does not implement.
     #[error("{place}: {name} is not an extern that can be run")]
     UnknownExtern {
         /// The place of the call in the source.
@@ -147,7 +150,7 @@ pub enum RunError {
          recirculating, and that no large values are copied in a loop"
     )]
     WorkLimit(u64),
-    /// Another thread has asked the worker to stop.
+    /// Another thread has requested that the worker stop.
     #[error("the packet was dropped because its worker ended")]
     Stopped,
     /// The packet causes too many passes by recirculation, resubmission or cloning.
@@ -162,7 +165,8 @@ pub enum RunError {
     /// There is not enough memory for the data that a worker needs in the tables.
     #[error("no memory for the table entries of a worker: make the tables smaller")]
     Memory,
-    /// A packet that is only tried looks up an entry that it has added itself.
+    /// A packet that is processed without lasting effects looks up an entry that it has added
+    /// itself. The outcome of such a lookup cannot be determined.
     #[error(
         "a packet that is only tried adds no entries, so its second lookup in {table} cannot be followed: process \
          it for good to see what happens"
@@ -171,7 +175,7 @@ pub enum RunError {
         /// The name of the table to which the packet would have added an entry.
         table: String,
     },
-    /// An extern is not built in.
+    /// The program uses an extern that this crate does not implement.
     #[error("{place}: {name} is not an extern that can be run")]
     UnknownExtern {
         /// The place of the call in the source.
@@ -179,13 +183,14 @@ pub enum RunError {
         /// The name of the function, or of the type and method.
         name: String,
     },
-    /// A hash algorithm is not built in.
+    /// The program uses a hash algorithm that this crate does not implement.
     #[error("{0} is not a hash algorithm that can be run")]
     UnknownAlgorithm(String),
 }
 
 impl LoadError {
-    /// Creates the error of an invariant that is violated where this function is called.
+    /// Creates the error for an invariant whose violation was found at the place where this
+    /// function is called.
     #[track_caller]
     pub(crate) const fn internal(what: &'static str) -> Self {
         Self::Internal(InternalError::new(what))
@@ -193,7 +198,8 @@ impl LoadError {
 }
 
 impl RunError {
-    /// Creates the error of an invariant that is violated where this function is called.
+    /// Creates the error for an invariant whose violation was found at the place where this
+    /// function is called.
     #[track_caller]
     pub(crate) const fn internal(what: &'static str) -> Self {
         Self::Internal(InternalError::new(what))
@@ -207,8 +213,8 @@ impl RunError {
         })
     }
 
-    /// Returns whether the packet exceeded its limit of work or of passes, so that it might never
-    /// have ended.
+    /// Returns whether the packet exceeded its limit of work or of passes, so that its processing
+    /// might never have ended.
     #[must_use]
     pub fn is_endless(&self) -> bool {
         matches!(self, Self::WorkLimit(_) | Self::PassLimit(_))
@@ -261,7 +267,8 @@ pub enum ControlError {
         /// The kind of the match value given.
         found: &'static str,
     },
-    /// A match value is of the right kind but not valid, such as a range whose ends are exchanged.
+    /// A match value is of the right kind but not valid, such as a range whose start is above its
+    /// end.
     #[error("key {key}: {reason}")]
     MatchValue {
         /// The name of the key in the table.
@@ -328,8 +335,8 @@ pub enum ControlError {
         /// The number of arguments given.
         found: usize,
     },
-    /// The entry runs the wrong kind of object. Entries of a table with an action profile run
-    /// members, those of a table with a selector also groups, and those of any other table actions.
+    /// The entry runs the wrong kind of object. In a table with an action profile, entries must run
+    /// members; in a table with a selector, members or groups; in any other table, actions.
     #[error("the table takes {0}")]
     ActionKind(&'static str),
     /// The member or group cannot be removed because entries or groups use it.
@@ -382,12 +389,13 @@ pub enum CompileError {
         /// The maximum number of bytes of stack that machine code may need.
         most: u64,
     },
-    /// The entries of a table cannot be stored as its `@tableconfig` specifies.
+    /// The entries of a table cannot be stored in the way that its `@tableconfig` annotation
+    /// specifies.
     #[error("table {table}: {reason}")]
     Design {
         /// The name of the table.
         table: String,
-        /// The reason why they cannot be stored so, and a design that is possible.
+        /// The reason, and a design of the table that is possible.
         reason: tables::DesignError,
     },
     /// There is not enough memory to store existing entries in the form that machine code reads.
@@ -407,7 +415,8 @@ impl CompileError {
         Self::Generator(error.to_string())
     }
 
-    /// Creates the error of an invariant that is violated where this function is called.
+    /// Creates the error for an invariant whose violation was found at the place where this
+    /// function is called.
     #[track_caller]
     pub(crate) const fn internal(what: &'static str) -> Self {
         Self::Internal(InternalError::new(what))

@@ -1,7 +1,8 @@
-//! The state of extern instances, and the algorithm of meters. Those of hashes are in [`ir::hash`].
+//! The state of extern instances, and the algorithm of meters. Hash algorithms are in [`ir::hash`].
 //!
-//! v1model, PSA and PNA share most types of externs under two spellings. What a call of an extern
-//! does with this state is in the `externs` of the interpreter and in the code generator.
+//! v1model, PSA and PNA have most types of externs in common, under two spellings. What a call of
+//! an extern does with this state is implemented in `externs` of the interpreter and in the code
+//! generator.
 
 mod flat;
 pub(crate) mod meter;
@@ -55,8 +56,8 @@ pub(crate) struct Counters {
     pub(crate) name: String,
     pub(crate) size: u64,
     pub(crate) cells: Array<CounterValue>,
-    /// The contiguous elements, if machine code accesses the array. `cells` refers to the same
-    /// elements.
+    /// The elements in contiguous memory, if machine code accesses the array. `cells` refers to the
+    /// same elements.
     counts: Option<Arc<Counts>>,
 }
 
@@ -86,8 +87,9 @@ pub(crate) struct Meters {
 }
 
 impl Meters {
-    /// Executes an element of the array for a packet, from its length in bytes and its previous
-    /// colour. Returns the new colour, or `None` if the index is out of range.
+    /// Meters a packet with an element of the array. `length` is the packet's length in bytes, and
+    /// `before` its previous colour. Returns the new colour, or `None` if the index is out of
+    /// range.
     pub(crate) fn execute(
         &self,
         index: u64,
@@ -120,11 +122,11 @@ pub(crate) struct Registers {
     pub(crate) cells: Array<Value>,
 }
 
-/// The data that a checksum unit has received since it was last cleared. Except in psa_switch, it
-/// is cleared when a block begins.
+/// The data that a checksum unit has received since it was last cleared. Units are cleared when a
+/// block begins, except in psa_switch.
 #[derive(Clone, Debug)]
 pub(crate) enum ChecksumState {
-    /// All data of a `Checksum`. `used` is the number of bits in use in the last byte.
+    /// The data of a `Checksum`. `used` is the number of bits in use in the last byte.
     Data { bytes: Vec<u8>, used: u32 },
     /// The one's complement sum of an `InternetChecksum`.
     Sum(u16),
@@ -132,7 +134,7 @@ pub(crate) enum ChecksumState {
 
 impl ExternState {
     /// Returns the address of the elements of an array that machine code accesses. Returns zero for
-    /// other instances.
+    /// other extern instances.
     pub(crate) fn address(&self) -> u64 {
         match self {
             Self::Counter(counters) => counters.cells.address(),
@@ -214,8 +216,8 @@ pub(crate) fn declared_size(layout: &Layout, instance: &ExternInstance) -> u64 {
     Constructed::new(layout, instance).size()
 }
 
-/// The constructor arguments of an extern instance, by their meaning and not by their names in the
-/// architecture.
+/// The constructor arguments of an extern instance, identified by their meaning, because
+/// architectures give them different names.
 struct Constructed {
     numbers: Vec<u64>,
     members: Vec<String>,

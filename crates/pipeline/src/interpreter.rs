@@ -39,9 +39,11 @@ use std::time::Duration;
 /// `ParserTimeout`.
 const MAX_STATES: u64 = 65_536;
 /// The stack in bytes that must be free when the interpreter enters a call, a block or an
-/// expression. Without optimisation, the functions between two of them take some kilobytes.
+/// expression. Without compiler optimisation, the Rust functions from one such point to the next
+/// take some kilobytes.
 const FREE_STACK: usize = 128 << 10;
-/// The size in bytes of a further stack segment.
+/// The size in bytes of the stack segment that is allocated when the thread's stack is nearly used
+/// up.
 const STACK_SEGMENT: usize = 2 << 20;
 
 /// The reason why a block ends before its last statement.
@@ -65,7 +67,8 @@ impl From<InternalError> for Stop {
     }
 }
 
-/// Creates the fault for an invariant that is violated where this function is called.
+/// Creates the fault for an invariant whose violation was found at the place where this function is
+/// called.
 #[track_caller]
 pub(crate) const fn internal(what: &'static str) -> Stop {
     Stop::Fault(RunError::internal(what))
@@ -82,15 +85,16 @@ pub(crate) enum Flow {
 }
 
 /// The requests that blocks have made to the architecture for a packet, and the flags that both
-/// use.
+/// blocks and the architecture use.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Effects {
-    /// v1model: the session of the last `clone` call, and the metadata that its clones keep.
+    /// v1model: the clone session of the last `clone` call, and the metadata that its clones
+    /// preserve.
     pub(crate) clone: Option<(u32, Preserved)>,
-    /// v1model: the metadata that the packet keeps when it is resubmitted. `None` if `resubmit` was
-    /// not called.
+    /// v1model: the metadata that the packet preserves when it is resubmitted. `None` if `resubmit`
+    /// was not called.
     pub(crate) resubmit: Option<Preserved>,
-    /// v1model: the metadata that the packet keeps when it is recirculated. PNA: set if
+    /// v1model: the metadata that the packet preserves when it is recirculated. PNA: set if
     /// `recirculate` was called.
     pub(crate) recirculate: Option<Preserved>,
     /// v1model: the receiver and the contents of the last `digest` call.
@@ -110,15 +114,15 @@ pub(crate) struct Effects {
 }
 
 impl Effects {
-    /// Returns whether a block has requested more than to send the packet (v1model and PNA), such
-    /// as a copy.
+    /// Returns whether a block has made any request other than to transmit the packet, such as for
+    /// a copy (v1model and PNA).
     pub(crate) fn has_requests(&self) -> bool {
         let Self { clone, resubmit, recirculate, digest, mirrors, .. } = self;
         let other_pass = clone.is_some() || resubmit.is_some() || recirculate.is_some();
         other_pass || digest.is_some() || !mirrors.is_empty()
     }
 
-    /// Returns the metadata that the clones of the last `clone` call keep.
+    /// Returns the metadata that the clones of the last `clone` call preserve.
     pub(crate) fn clone_preserves(&self) -> Preserved {
         self.clone.as_ref().map_or(Preserved::Nothing, |(_, preserved)| preserved.clone())
     }
@@ -138,8 +142,8 @@ impl Requests for Effects {
     }
 }
 
-/// The metadata that a clone of a packet, or a packet in a further pass, keeps. The values are
-/// those at the end of ingress or egress.
+/// The metadata that a clone of a packet, or the packet in a further pass, preserves. The values
+/// are those at the end of ingress or egress.
 #[derive(Clone, Debug)]
 pub(crate) enum Preserved {
     Nothing,
@@ -165,7 +169,7 @@ pub(crate) struct Interpreter<'p> {
     pub(crate) layout: &'p Layout,
     pub(crate) state: &'p State,
     pub(crate) scratch: &'p mut Scratch,
-    /// The receiver of what the program does, if a packet is traced.
+    /// The receiver of the events of the packet, if it is traced.
     trace: Option<&'p mut dyn Trace>,
     /// The parser's position in the packet, in bits.
     cursor: u64,
@@ -174,7 +178,8 @@ pub(crate) struct Interpreter<'p> {
     pub(crate) now: Duration,
     /// The packet's length in bytes as it was received. Counters and meters use it.
     pub(crate) received_length: u64,
-    /// The number of bytes of the packet that are not in memory: see [`Scratch::beyond`].
+    /// The number of bytes at the end of the packet that are not in memory: see
+    /// [`Scratch::beyond`].
     pub(crate) beyond: u64,
     pub(crate) effects: Effects,
     /// PNA: whether an inline accelerator was enabled in the previous pass.
@@ -187,9 +192,10 @@ pub(crate) struct Interpreter<'p> {
     work_left: Cell<u64>,
     /// The number of further passes that the packet has caused so far.
     further_passes: u32,
-    /// The changes of a packet that is only tried. `None` for packets whose changes remain.
+    /// The changes that a packet has made to the switch's state, if they must not last. `None` for
+    /// a packet whose changes take effect.
     trial: Option<Box<trial::Trial>>,
-    /// The state of the driver for the checkpoints of the control that runs next.
+    /// The state of the architecture's driver that the checkpoints of the next control include.
     driver_state: Option<checkpoint::DriverState>,
 }
 
@@ -227,8 +233,8 @@ impl<'p> Interpreter<'p> {
         })
     }
 
-    /// Makes the packet one that is only tried: its changes of the switch's state are visible to
-    /// itself, and end with it.
+    /// Makes the effects of the packet temporary: the packet sees its own changes of the switch's
+    /// state, and they are discarded with it.
     pub(crate) fn try_only(&mut self) {
         self.trial = Some(Box::default());
     }
@@ -249,8 +255,8 @@ impl<'p> Interpreter<'p> {
         Ok(())
     }
 
-    /// Prepares a pass of a packet like [`Self::begin_pass`], but leaves out the variables, which
-    /// machine code holds.
+    /// Prepares a pass of a packet like [`Self::begin_pass`], but does not reset variables, because
+    /// machine code holds them.
     pub(crate) fn begin_pass_of_code(&mut self, received_length: u64) {
         self.load_packet(Vec::new());
         self.emitted_used = 8;
@@ -269,18 +275,18 @@ impl<'p> Interpreter<'p> {
         self.work_left.set(self.layout.packet_work.into());
     }
 
-    /// Sets the parser's position in the packet to a number of bytes, as machine code counts it.
+    /// Sets the parser's position in the packet, in bytes, because machine code counts it in bytes.
     pub(crate) fn set_cursor_bytes(&mut self, cursor: u64) {
         self.cursor = cursor.saturating_mul(8);
     }
 
-    /// Returns the number of the byte in which the parser's position in the packet is.
+    /// Returns the index of the byte at the parser's position in the packet.
     pub(crate) fn cursor_bytes(&self) -> u64 {
         self.cursor / 8
     }
 
-    /// Sets whether machine code runs a parser. There, `next` and `last` of a header stack can
-    /// reject the packet.
+    /// Sets whether machine code is running a parser. In a parser, `next` and `last` of a header
+    /// stack can reject the packet.
     pub(crate) fn set_in_parser(&mut self, in_parser: bool) {
         self.in_parser = in_parser;
     }
@@ -347,8 +353,8 @@ impl<'p> Interpreter<'p> {
         packet
     }
 
-    /// Returns the outgoing packet like [`Self::take_deparsed`]. The payload is what the parser has
-    /// not read.
+    /// Returns the outgoing packet like [`Self::take_deparsed`]. The payload is the part of the
+    /// packet that the parser has not read.
     pub(crate) fn take_deparsed_packet(&mut self) -> Vec<u8> {
         let packet = std::mem::take(&mut self.scratch.packet);
         let start = usize::try_from(self.cursor / 8).unwrap_or(usize::MAX);
@@ -423,7 +429,8 @@ impl<'p> Interpreter<'p> {
         self.end_control(control, flow, arguments, then)
     }
 
-    /// Ends a control of the package, whose body has ended with `flow`.
+    /// Completes a control of the package whose body has ended with `flow`, and calls `then` before
+    /// its variables are reused.
     fn end_control(
         &mut self,
         control: &Control,
@@ -450,9 +457,9 @@ impl<'p> Interpreter<'p> {
         }
     }
 
-    /// Exchanges the arguments of a block with the values of its parameters, until
-    /// [`Self::copy_out`] exchanges them back, so that nothing is copied. An `out` parameter is set
-    /// to the initial value of its type instead.
+    /// Exchanges the arguments of a block with the values of its parameters, so that nothing is
+    /// copied. [`Self::copy_out`] exchanges them back. An `out` parameter is set to the initial
+    /// value of its type instead.
     fn copy_in(
         &mut self,
         parameters: &[Parameter],
@@ -484,8 +491,8 @@ impl<'p> Interpreter<'p> {
         self.layout.initial(type_id).cloned().ok_or_else(|| RunError::internal("type"))
     }
 
-    /// Returns the initial value of a type like [`Self::initial`], in the memory of a value that is
-    /// no longer used if there is one.
+    /// Returns the initial value of a type like [`Self::initial`]. Reuses the memory of a value
+    /// that is no longer needed, if there is one.
     pub(crate) fn initial_again(&mut self, type_id: ir::TypeId) -> Result<Value, RunError> {
         let Some(mut value) = self.scratch.take_spare(type_id) else {
             return self.initial(type_id);
@@ -547,13 +554,13 @@ impl<'p> Interpreter<'p> {
         self.charge(self.layout.costs.of_block(block))
     }
 
-    /// Charges the packet for a callee before it runs, unless the charge for its caller includes
-    /// it.
+    /// Charges the packet for a parser, control, action or function before it runs, unless the
+    /// charge for the caller includes it.
     fn enter(&self, callee: Callee) -> Result<(), RunError> {
         self.charge(self.layout.costs.of_entry(callee).map_or(0, u64::from))
     }
 
-    /// Returns the units of work that the packet may still take, for machine code to go on with.
+    /// Returns the units of work that the packet may still take, with which machine code continues.
     pub(crate) fn work_left(&self) -> u64 {
         self.work_left.get()
     }
@@ -563,19 +570,19 @@ impl<'p> Interpreter<'p> {
         self.work_left.set(units);
     }
 
-    /// Returns whether a trace receives the events of this detail.
+    /// Returns whether a trace receives events of this level of detail.
     pub(crate) fn is_traced(&self, detail: Detail) -> bool {
         self.trace.as_ref().is_some_and(|trace| trace.detail() >= detail)
     }
 
-    /// Sends an event to the trace, if there is one that receives the steps of the packet. `make`
-    /// runs only in that case.
+    /// Sends an event to the trace, if there is one that receives the steps of the packet. Only
+    /// then is `make` called.
     pub(crate) fn event(&mut self, make: impl FnOnce(&Self) -> Event) {
         self.event_of(Detail::Steps, make);
     }
 
-    /// Sends an event of this detail to the trace, if there is one that receives it. `make` runs
-    /// only in that case.
+    /// Sends an event of this level of detail to the trace, if there is one that receives it. Only
+    /// then is `make` called.
     pub(crate) fn event_of(&mut self, detail: Detail, make: impl FnOnce(&Self) -> Event) {
         if self.is_traced(detail) {
             let event = make(self);
@@ -585,7 +592,8 @@ impl<'p> Interpreter<'p> {
         }
     }
 
-    /// Numbers a further pass that the current one causes, and reports it to the trace.
+    /// Assigns a number to a further pass that the current one causes, and reports it to the trace.
+    /// Returns the number.
     pub(crate) fn further_pass(&mut self, path: &'static str) -> u32 {
         self.further_passes = self.further_passes.wrapping_add(1);
         let number = self.further_passes;
@@ -603,10 +611,10 @@ impl<'p> Interpreter<'p> {
     }
 }
 
-/// Enters a call, a block or an expression. If the stack of the thread is nearly used up, `level`
-/// runs on a further segment of stack. All programs that can be loaded can therefore be interpreted
-/// on any thread: loading limits the depth of calls, and readers of programs limit the depth of
-/// statements and expressions.
+/// Runs `level`, which interprets a call, a block or an expression. If the stack of the thread is
+/// nearly used up, `level` runs on a new segment of stack. All programs that can be loaded can
+/// therefore be interpreted on any thread: loading limits the depth of calls, and readers of
+/// programs limit the depth of statements and expressions.
 fn deeper<T>(level: impl FnOnce() -> T) -> T {
     stacker::maybe_grow(FREE_STACK, STACK_SEGMENT, level)
 }
@@ -617,7 +625,7 @@ fn initial_frame(layout: &Layout) -> Result<Vec<Value>, RunError> {
     frame.collect::<Option<_>>().ok_or_else(|| RunError::internal("type of a variable"))
 }
 
-/// The outcome of a parser of the package that has run.
+/// The outcome of a parser of the package.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ParserOutcome {
     pub(crate) accepted: bool,

@@ -35,8 +35,8 @@ use ir::{
 use num_bigint::BigInt;
 use std::collections::HashMap;
 
-/// The maximum number of single values (fields and elements) in all variables of a program together
-/// with one value of each type. This number of values takes some hundred megabytes of memory.
+/// The maximum number of single values (fields and elements) in all variables of a program, plus
+/// those in one value of each type. So many values take some hundred megabytes of memory.
 const MAX_CELLS: u64 = 1 << 22;
 /// The default number of units of work that one packet may take before it ends with an error. A
 /// unit is about one statement.
@@ -53,7 +53,7 @@ fn egress_spec_bits(program: &Program) -> Option<u64> {
     program.types.width_in_bits(field.type_id)
 }
 
-/// Returns the bits of a port number that fit into `egress_spec`.
+/// Returns those low bits of a port number that fit into `egress_spec`.
 fn masked(port: u16, bits: Option<u64>) -> u16 {
     match bits.and_then(|bits| 1_u16.checked_shl(u32::try_from(bits).ok()?)) {
         Some(numbers) => port & (numbers - 1),
@@ -79,15 +79,16 @@ pub(crate) struct Layout {
     pub(crate) dialect: Dialect,
     /// v1model: the port that `mark_to_drop` sets. No packet leaves through it.
     pub(crate) drop_port: u16,
-    /// v1model: the width of `egress_spec` in bits. A program may bring a v1model of its own, in
+    /// v1model: the width of `egress_spec` in bits. A program may declare a v1model of its own, in
     /// which ports have another width than BMv2's.
     egress_spec_bits: Option<u64>,
     pub(crate) names: Names,
-    /// The variables that v1model's `mark_to_drop` changes if the program calls it in its older
-    /// form, without an argument.
+    /// v1model: the variables that `mark_to_drop` changes when it is called in its older form,
+    /// without an argument.
     standard_metadata: Vec<VariableId>,
-    /// The positions in the struct that PNA's `add_entry` receives of the values for the action's
-    /// parameters, by the type of the struct and the action.
+    /// PNA: where the arguments of a new entry's action are in the struct that `add_entry`
+    /// receives. For each pair of struct type and action, the position of the field for each
+    /// parameter.
     added_arguments: HashMap<(TypeId, ActionId), Vec<usize>>,
     /// The variables of the program that are not parameters.
     locals: Vec<VariableId>,
@@ -102,8 +103,8 @@ pub(crate) struct Layout {
     /// v1model: whether the program reads the lengths of queues. If it does not, they are not
     /// measured.
     pub(crate) reads_queue_depth: bool,
-    /// The number of leading bytes of a packet that the program reads at most; it only passes the
-    /// rest on. `None` if there is no such limit.
+    /// The maximum number of bytes at the start of a packet that the program reads, if it only
+    /// passes the rest on. `None` if there is no such limit.
     pub(crate) head_bytes: Option<u64>,
 }
 
@@ -169,8 +170,8 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Sets the port for dropped packets (v1model), and returns whether it is another one than
-    /// before. Only the bits of `port` that fit into `egress_spec` count.
+    /// Sets v1model's port for dropped packets. Returns whether it differs from the previous one.
+    /// Only the low bits of `port` that fit into `egress_spec` count.
     pub(crate) fn set_drop_port(&mut self, port: u16) -> bool {
         let port = masked(port, self.egress_spec_bits);
         std::mem::replace(&mut self.drop_port, port) != port
@@ -259,20 +260,20 @@ impl Layout {
         &self.locals
     }
 
-    /// Returns whether a control of the package excludes others, as with `@atomic`: it must not run
-    /// at the same time as another block that excludes others.
+    /// Returns whether a control of the package must run alone, as with `@atomic`: it and other
+    /// such blocks must not run at the same time.
     pub(crate) fn runs_alone(&self, id: ControlId) -> bool {
         self.alone.control(id, self.dialect)
     }
 
-    /// Returns whether a parser of the package excludes others, as with `@atomic`: it must not run
-    /// at the same time as another block that excludes others.
+    /// Returns whether a parser of the package must run alone, as with `@atomic`: it and other such
+    /// blocks must not run at the same time.
     pub(crate) fn runs_alone_parser(&self, id: ParserId) -> bool {
         self.alone.parser(id, self.dialect)
     }
 
-    /// Returns the statements of a control in which a packet may choose a member of a group, or
-    /// `None` if there is no such statement.
+    /// Returns the statements of a control in which a packet may choose a member of an action
+    /// selector's group, or `None` if there is no such statement.
     pub(crate) fn choosing(&self, id: ControlId) -> Option<&ChoosingBlock> {
         self.choosing.of(id)
     }
@@ -282,7 +283,7 @@ impl Layout {
         &self.standard_metadata
     }
 
-    /// Returns where `add_entry` of PNA finds the parameters of an action: for each parameter, the
+    /// Returns where PNA's `add_entry` finds the arguments of an action: for each parameter, the
     /// position of its value in a struct of type `given`.
     pub(crate) fn added_arguments(&self, given: TypeId, action: ActionId) -> Option<&[usize]> {
         self.added_arguments.get(&(given, action)).map(Vec::as_slice)
@@ -339,7 +340,7 @@ impl Layout {
         members.get(*position as usize).map(String::as_str)
     }
 
-    /// Returns what an enumeration's member means to the architecture.
+    /// Returns the meaning of an enumeration's member to the architecture.
     pub(crate) fn member(&self, type_id: TypeId, value: &Value) -> Option<&Member> {
         match (self.get(type_id)?, value) {
             (Type::Enum(id), Value::Enum(position)) => self.names.member(id, *position),
@@ -384,8 +385,8 @@ impl Layout {
         }
     }
 
-    /// Adds the fields in a value to `fields`, each with its name and formatted value. Those of
-    /// invalid headers are left out. Names begin with `prefix`.
+    /// Adds the fields of a value to `fields`, each with its name and formatted value. Fields of
+    /// invalid headers are left out. `prefix` is put in front of the names.
     pub(crate) fn add_fields(
         &self,
         value: &Value,
@@ -426,8 +427,8 @@ impl Layout {
     }
 }
 
-/// Returns the variable or field into which each direct meter of v1model or PSA is read. p4c allows
-/// only one for each meter.
+/// Returns, for each direct meter of v1model or PSA, the variable or field in which the program
+/// stores the meter's colour. p4c allows only one for each meter.
 fn meter_results(program: &Program) -> HashMap<ExternId, Place> {
     let mut results = HashMap::new();
     each_statement(program, &mut |statement| {
@@ -481,8 +482,9 @@ fn standard_metadata(program: &Program) -> Vec<VariableId> {
         .collect()
 }
 
-/// Returns, for each `add_entry` of PNA, the position in its struct of the value for each parameter
-/// of the action. Fields are matched to parameters by name, and those of a tuple by position.
+/// Returns the order of the arguments in each `add_entry` of PNA: for each parameter of the new
+/// entry's action, the position of its value in the struct that `add_entry` receives. Fields of a
+/// struct are matched to parameters by name, and those of a tuple by position.
 fn added_arguments(program: &Program) -> HashMap<(TypeId, ActionId), Vec<usize>> {
     let mut positions = HashMap::new();
     each_statement(program, &mut |statement| {
@@ -515,8 +517,8 @@ fn added_arguments(program: &Program) -> HashMap<(TypeId, ActionId), Vec<usize>>
     positions
 }
 
-/// Returns the field that a table's key reads. The key may be the field itself, a slice of it, or
-/// the field under a mask.
+/// Returns the field that is behind a table's key. The key may be the field itself, a slice of it,
+/// or the field under a mask.
 pub(crate) fn field_of_key(key: &Expression) -> &Expression {
     let is_constant = |operand: &Expression| matches!(operand.kind, ExpressionKind::Constant(_));
     match &key.kind {

@@ -72,8 +72,8 @@ pub use architecture::waiting::{AtQueues, QueueTimes, Waiting};
 pub use compiled::{Batch, Compiled, StageTimes, WORKER_STACK_BYTES, Way};
 pub use coverage::{Coverage, Part, PartKind};
 pub use data_plane::{
-    Compile, InterpreterTarget, PacketCounts, Ports, SEARCHED_ENTRIES, TableUsage, V1ModelSettings,
-    Worker, digest_data, translated_types,
+    Compile, ControlChanges, InterpreterTarget, PacketCounts, Ports, SEARCHED_ENTRIES, TableUsage,
+    V1ModelSettings, Worker, digest_data, translated_types,
 };
 pub use dialect::Dialect;
 pub use error::{CompileError, ControlError, InternalError, LoadError, RunError};

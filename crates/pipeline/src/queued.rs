@@ -1,5 +1,5 @@
-//! The queues of a switch's ports, with the packets that wait in them. The owner of the switch
-//! advances them: time is an argument.
+//! The queues of a switch's ports, with the packets that wait in them. The program that uses the
+//! switch advances the queues, and passes in the time.
 
 use crate::architecture::waiting::{QueueTimes, Waiting};
 use queues::{
@@ -12,7 +12,8 @@ use std::time::Duration;
 /// and metadata as values.
 const PACKET_BYTES: u64 = 1 << 10;
 
-/// The queues of a switch's ports. `T` is what the owner of the switch knows about a packet.
+/// The queues of a switch's ports. `T` is the type of the data that the caller stores with each
+/// packet.
 #[derive(Debug)]
 pub struct QueuedPorts<T> {
     ports: BTreeMap<u32, Port<(Content, T)>>,
@@ -21,9 +22,9 @@ pub struct QueuedPorts<T> {
 /// A packet in a queue.
 #[derive(Clone, Debug)]
 pub enum Content {
-    /// A packet whose egress follows.
+    /// A packet for which egress runs when it leaves the queue.
     Waiting(Box<Waiting>),
-    /// A packet that is transmitted as it is, because its architecture has no egress. It waits in
+    /// A packet that is transmitted unchanged, because its architecture has no egress. It waits in
     /// queue 0.
     Frame(Vec<u8>),
 }
@@ -35,11 +36,11 @@ pub struct Leaving<T> {
     pub content: Content,
     /// The number of the queue.
     pub queue: u8,
-    /// When the packet entered the queue and leaves it.
+    /// The times at which the packet entered the queue and leaves it.
     pub times: QueueTimes,
     /// Whether the packet must be marked as having met congestion ([`queues::ecn::mark`]).
     pub is_marked: bool,
-    /// What the owner knows about the packet.
+    /// The data that the caller stored with the packet.
     pub tag: T,
 }
 
@@ -52,7 +53,7 @@ impl Content {
         u32::try_from(length).unwrap_or(u32::MAX)
     }
 
-    /// Returns a number that is beyond all queues if the packet is for no queue that can exist.
+    /// Returns the number of the packet's queue, or `None` if no queue can have this number.
     fn queue(&self) -> Option<QueueId> {
         match self {
             Self::Waiting(waiting) => QueueId::new(waiting.queue()),
@@ -109,11 +110,11 @@ impl<T> QueuedPorts<T> {
         self.ports.values().map(of).fold(0, u64::saturating_add)
     }
 
-    /// Admits a packet to a queue of a port. `received` is the frame from which it came: its ECN
+    /// Admits a packet to a queue of a port. `received` is the frame as it was received. Its ECN
     /// codepoint decides whether the packet may be marked.
     ///
     /// # Errors
-    /// Returns why the packet was refused; it is then dropped.
+    /// Returns the reason why the packet was refused. The packet is then dropped.
     pub fn admit(
         &mut self,
         now: Duration,
@@ -132,21 +133,21 @@ impl<T> QueuedPorts<T> {
         port.enqueue(nanos(now), queue, arrival).map_err(|refused| refused.refusal)
     }
 
-    /// Returns the time at which a port starts its next packet.
+    /// Returns the time at which a port starts to send its next packet.
     #[must_use]
     pub fn due(&self, port: u32) -> Option<Duration> {
         self.ports.get(&port)?.due().map(duration)
     }
 
-    /// Returns the port that starts its next packet first, and the time.
+    /// Returns the port that is the first to start sending a packet, and the time.
     #[must_use]
     pub fn next(&self) -> Option<(Duration, u32)> {
         let due = self.ports.iter().filter_map(|(number, port)| Some((port.due()?, *number)));
         due.min().map(|(time, port)| (duration(time), port))
     }
 
-    /// Takes out the packet that a port starts to send at or before `now`. Afterwards
-    /// [`Self::finished`] must be called.
+    /// Takes out the packet that a port starts to send at or before `now`. Then, the caller must
+    /// call [`Self::finished`].
     pub fn take(&mut self, port: u32, now: Duration) -> Option<Leaving<T>> {
         let departure: Departure<(Content, T)> = self.ports.get_mut(&port)?.dequeue(nanos(now))?;
         let (content, tag) = departure.handle;
@@ -164,17 +165,17 @@ impl<T> QueuedPorts<T> {
         })
     }
 
-    /// States the length in bytes with which the packet that was taken out last leaves a port, or
-    /// `None` if it was dropped behind its queue. Returns the time of the packet's end.
+    /// States the length in bytes with which the packet that was taken out last leaves its port, or
+    /// `None` if egress dropped it. Returns the time at which the port has sent the packet.
     pub fn finished(&mut self, port: u32, length: Option<usize>) -> Duration {
         let length = length.map(|length| u32::try_from(length).unwrap_or(u32::MAX));
         let port = self.ports.get_mut(&port);
         port.map_or(Duration::ZERO, |port| duration(port.finished(length)))
     }
 
-    /// Makes another configuration apply to all ports ([`Port::configure`]): a port that it lacks
-    /// has no queues afterwards. Returns what the owner knows about the packets of queues that no
-    /// longer exist.
+    /// Replaces the configuration of all ports ([`Port::configure`]). A port that the new
+    /// configuration lacks has no queues afterwards. Packets in queues that no longer exist are
+    /// dropped; returns the data that the caller stored with them.
     pub fn configure(&mut self, configuration: &Configuration, now: Duration, seed: u64) -> Vec<T> {
         let mut gone = Vec::new();
         let mut before = std::mem::take(self).ports;
@@ -198,7 +199,7 @@ impl<T> QueuedPorts<T> {
         gone
     }
 
-    /// Returns the counters of all queues: the port, the number of the queue, and the counters.
+    /// Returns the counters of all queues, each with its port and its number.
     pub fn counts(&self) -> impl Iterator<Item = (u32, u8, QueueCounts)> + '_ {
         self.ports.iter().flat_map(|(number, port)| {
             (0..).zip(port.counts()).map(|(queue, counts)| (*number, queue, counts))

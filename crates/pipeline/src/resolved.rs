@@ -53,27 +53,26 @@ pub(crate) use statement::mask;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// An offset in the frame, in bytes.
+/// An offset in bytes in the frame, the working memory of a packet.
 pub(crate) type Offset = u32;
 
-/// The location of a value in the frame: a fixed offset, or, for an element of a header stack, one
-/// that depends on the stack's next index at run time.
+/// The location of a value in the frame (the packet's working memory). It is a fixed offset, except
+/// for an element of a header stack that the stack's `nextIndex` selects at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Address {
     pub(crate) offset: Offset,
     pub(crate) element: Option<Element>,
 }
 
-/// The element `next` or `last` of a header stack, which the stack's next index selects at run
+/// The element `next` or `last` of a header stack, which the stack's `nextIndex` selects at run
 /// time. Only parsers use such elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Element {
-    /// The offset in the frame of the stack's next index.
+    /// The offset of the stack's `nextIndex` in the frame (the packet's working memory).
     pub(crate) next: Offset,
     pub(crate) stride: u32,
     pub(crate) size: u32,
-    /// Whether this is the stack's `last`, the element before the next index. Otherwise it is
-    /// `next`.
+    /// Whether this is the stack's `last`, the element before `nextIndex`, rather than its `next`.
     pub(crate) is_last: bool,
 }
 
@@ -87,8 +86,9 @@ impl Address {
     }
 }
 
-/// A number in the frame, with its location and representation. It has at most 64 bits, or 128 if
-/// it is a parameter that a table's entries set ([`TableAction::data`]).
+/// A number in the frame (the packet's working memory), with its location and representation. It
+/// has at most 64 bits, or 128 if it is a parameter that a table's entries set
+/// ([`TableAction::data`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Field {
     pub(crate) address: Address,
@@ -132,7 +132,7 @@ pub(crate) enum Expression {
         low: u32,
         width: u32,
     },
-    /// The conversion of a number to another width. A signed number is sign-extended.
+    /// The conversion of a number to another width. If the number is signed, it is sign-extended.
     Resize {
         operand: Box<Expression>,
         from: u32,
@@ -145,7 +145,8 @@ pub(crate) enum Expression {
         otherwise: Box<Expression>,
     },
     IsValid(Address),
-    /// The `lastIndex` of the header stack whose next index has this offset in the frame.
+    /// The `lastIndex` of a header stack, computed from the stack's `nextIndex`. The latter is at
+    /// this offset in the frame, the packet's working memory.
     LastIndex(Offset),
     PacketLength,
 }
@@ -153,7 +154,8 @@ pub(crate) enum Expression {
 /// Statements in the order of their execution.
 pub(crate) type Block = Vec<Statement>;
 
-/// A statement of the resolved program, with offsets in the frame instead of names.
+/// A statement of the resolved program, with offsets in the frame (the packet's working memory)
+/// instead of names.
 #[derive(Clone, Debug)]
 pub(crate) enum Statement {
     Store {
@@ -166,7 +168,8 @@ pub(crate) enum Statement {
         width: u32,
         value: Expression,
     },
-    /// The assignment of P4. A header that becomes invalid by it keeps the values of its fields.
+    /// An assignment of the P4 program. A header that it makes invalid keeps the values of its
+    /// fields.
     Assign {
         to: Address,
         from: Address,
@@ -178,8 +181,8 @@ pub(crate) enum Statement {
         from: Address,
         bytes: u32,
     },
-    /// Stores new values to the fields of a struct, or of a header, which also becomes valid. All
-    /// values are computed before the first one is stored.
+    /// Stores new values to the fields of a struct or header. A header becomes valid. All values
+    /// are computed before the first one is stored.
     Build {
         header: Option<Address>,
         fields: Vec<(Field, Expression)>,
@@ -204,7 +207,7 @@ pub(crate) enum Statement {
         update: Block,
         body: Block,
     },
-    /// Charges the packet this many units of work. Stops the packet if it exceeds its limit.
+    /// Charges the packet this many units of work. Ends its processing if it exceeds its limit.
     Charge(u32),
     Break,
     Continue,
@@ -220,8 +223,8 @@ pub(crate) enum Statement {
         hit: Option<Field>,
         action_run: Option<Field>,
     },
-    /// Extracts a header of `bytes` bytes from the packet, or skips these bytes. Increments the
-    /// next index `next` of the header's stack, if it is an element of one.
+    /// Extracts a header of `bytes` bytes from the packet, or skips these bytes. If the header is
+    /// an element of a stack, increments the stack's `nextIndex` at `next`.
     Extract {
         header: Option<Address>,
         bytes: u32,
@@ -259,7 +262,7 @@ pub(crate) enum Statement {
         header: Address,
         bytes: u32,
         bits: u32,
-        /// Whether a varbit follows the fields of the header, which is emitted too.
+        /// Whether the header ends with a varbit, which is emitted too.
         tail: bool,
         valid: bool,
     },
@@ -309,29 +312,30 @@ pub(crate) enum Statement {
         entry: Field,
     },
     /// Stores in `to` the colour that the entry's direct meter computed when the packet was looked
-    /// up. The field `color` holds that colour plus one. If it holds zero, there is no colour and
-    /// nothing is stored.
+    /// up. The field `color` holds that colour plus one. If `color` is zero, there is no colour,
+    /// and nothing is stored.
     Color {
         meter: u32,
         color: Field,
         to: Field,
     },
-    /// Computes the checksum over the fields that a gather lists, and stores it in `field` or
-    /// compares it with `field`.
+    /// Computes the checksum over the fields of a gather (a list of inputs), and stores it in
+    /// `field` or compares it with `field`.
     Checksum {
         gather: u32,
         field: Field,
         updates: bool,
     },
-    /// Stores in the target `base + hash % most`, or `base` if `most` is zero. If there is no
-    /// `most`, stores `base + hash`. The hash is that of the fields that a gather lists.
+    /// Computes the hash of the fields of a gather (a list of inputs), and stores `base + hash %
+    /// most` in the target, or `base` if `most` is zero. If there is no `most`, stores `base +
+    /// hash`.
     Hash {
         gather: u32,
         base: Expression,
         most: Option<Expression>,
         to: Field,
     },
-    /// Adds the 16-bit words of the fields that a gather lists to a one's complement sum, or
+    /// Adds the 16-bit words of a gather's fields (a list of inputs) to a one's complement sum, or
     /// subtracts them from it (RFC 1624).
     Sum {
         gather: u32,
@@ -350,7 +354,7 @@ pub(crate) enum Statement {
     /// also gets that profile's timeout.
     RestartTimer(Option<Expression>),
     /// Runs a statement or expression that generated code leaves to the interpreter, given by its
-    /// number. It emits at most `emits` bytes.
+    /// number. It emits at most `emits` bytes of headers.
     Interpret {
         step: u32,
         emits: u32,
@@ -368,8 +372,8 @@ pub(crate) struct Metered {
     pub(crate) to: Option<Field>,
 }
 
-/// A request of v1model for copies of the packet or for another pass, which the architecture carries
-/// out at the end of ingress or egress. The last request of each kind counts.
+/// A request of v1model for copies of the packet or for another pass, which the architecture
+/// carries out at the end of ingress or egress. The last request of each kind counts.
 #[derive(Clone, Debug)]
 pub(crate) struct Requested {
     pub(crate) kind: RequestKind,
@@ -380,7 +384,7 @@ pub(crate) struct Requested {
 /// The kind of a [`Requested`].
 #[derive(Clone, Debug)]
 pub(crate) enum RequestKind {
-    /// Copies of the packet for the clone session of this number.
+    /// Copies of the packet. The expression is the number of the clone session.
     Clone(Expression),
     Resubmit,
     Recirculate,
@@ -407,13 +411,13 @@ pub(crate) struct Added {
     pub(crate) values: Vec<(Expression, Offset, u32)>,
     /// The number of the expiry profile that sets the entry's timeout, if the program names one.
     pub(crate) profile: Option<Expression>,
-    /// The field that receives whether the entry was added, and the numbers that stand for "no" and
-    /// "yes".
+    /// The field that receives whether the entry was added, and the numbers that the program uses
+    /// for "no" and "yes".
     pub(crate) status: Option<(Field, u64, u64)>,
 }
 
-/// The fields that record the lookup whose action runs, if the packet missed in a table to which
-/// packets add entries: the table's number plus one, and the two halves of the packed key.
+/// The fields that record a miss, for an action that adds an entry with the missed key: the number
+/// of the table plus one, and the two halves of the packed key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Missed {
     pub(crate) table: Field,
@@ -474,13 +478,14 @@ pub(crate) struct State {
     pub(crate) body: Block,
     pub(crate) subjects: Vec<Subject>,
     pub(crate) cases: Vec<Case>,
-    /// The target if no case matches, or the number of the error with which the parser then rejects
-    /// the packet.
+    /// The next state if no case matches. As an error, the number of the parser error with which
+    /// the packet is rejected instead.
     pub(crate) otherwise: Result<Target, u32>,
 }
 
 impl State {
-    /// Returns the states that can follow this state, each once for each case that leads to it.
+    /// Returns the states that can follow this state. A state occurs once for each case that leads
+    /// to it.
     pub(crate) fn next(&self) -> impl Iterator<Item = usize> + '_ {
         let targets = self.cases.iter().map(|case| case.target).chain(self.otherwise.ok());
         targets.filter_map(|target| match target {
@@ -498,7 +503,7 @@ pub(crate) struct Subject {
     pub(crate) signed: bool,
 }
 
-/// A case of a `select`: the set of values that each subject must be in, and the next state.
+/// A case of a `select`: for each subject, the set of values that matches, and the next state.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     pub(crate) sets: Vec<Set>,
@@ -535,22 +540,22 @@ pub(crate) enum Target {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
     pub(crate) before_keys: Block,
-    /// The fields of the key. For the lookup, generated code stores each of them big-endian in
-    /// whole bytes, one after another.
+    /// The fields of the key. To look up a packet by a host call, generated code stores them one
+    /// after another, each in whole bytes in big-endian order.
     pub(crate) keys: Vec<Key>,
     pub(crate) actions: Vec<TableAction>,
-    /// The number among the packed tables, and the layout of the entries. `None` if the table is
-    /// not packed, so that generated code makes a host call for a lookup.
+    /// The table's number among the packed tables, and the layout of its entries. `None` if the
+    /// table is not packed, so that a lookup in it is a host call.
     pub(crate) packed: Option<(u32, Arc<EntryLayout>)>,
-    /// The choice of a member, for a packed table with an action profile or an action selector.
+    /// How a member is chosen, for a packed table with an action profile or an action selector.
     pub(crate) members: Option<Members>,
-    /// The values that the lookup uses, for a table that the interpreter looks up. `keys` and the
-    /// fields of action parameters are then empty.
+    /// The values that the lookup uses, for a table in which the interpreter looks up packets. In
+    /// this case, `keys` and the fields of action parameters are empty.
     pub(crate) general: Option<General>,
     /// The direct counters and meters of the entries, for a packed table that has any.
     pub(crate) directs: Option<Directs>,
-    /// The place of the table in the source and a description of its lookups, with the reason why
-    /// they are left to the interpreter. `None` if they are not.
+    /// For a table in which the interpreter looks up packets, its place in the source and a
+    /// description with the reason. `None` for other tables.
     pub(crate) interpreted: Option<(String, String)>,
 }
 
@@ -562,14 +567,14 @@ pub(crate) struct Members {
     pub(crate) hash: Option<(Block, Field)>,
 }
 
-/// The direct counters and meters of a packed table's entries, and the fields that generated code
-/// needs for them.
+/// The direct counters and meters of a packed table's entries, and the fields in which generated
+/// code keeps the data for them.
 #[derive(Clone, Debug)]
 pub(crate) struct Directs {
-    /// The field that says whose action runs: the address of an entry's account (its counters and
-    /// meters), [`DEFAULT_ENTRY`], or zero if that is not known.
+    /// The field that records whose action runs. It holds the address of an entry's counters and
+    /// meters, [`DEFAULT_ENTRY`], or zero if the entry is not known.
     pub(crate) entry: Field,
-    /// Whether every hit is counted, as in BMv2. Otherwise, actions count explicitly.
+    /// Whether every hit is counted, as in BMv2. Otherwise, only actions that call `count` count.
     pub(crate) counts_hits: bool,
     /// Whether the default entry has direct counters and meters too, as in PSA and PNA.
     pub(crate) has_default: bool,
@@ -582,14 +587,14 @@ pub(crate) struct Directs {
 /// The value in [`Directs::entry`] that stands for the default entry, instead of an address.
 pub(crate) const DEFAULT_ENTRY: u64 = 1;
 
-/// A table that the interpreter looks up, with the values that the lookup reads and those that it
-/// writes (the colours of meters).
+/// A table in which the interpreter looks up packets, with the values that the lookup reads, and
+/// those that it writes (the colours of meters).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct General {
     pub(crate) loads: Vec<Move>,
     pub(crate) stores: Vec<Move>,
-    /// The offset in the frame and the shape of each parameter that the control plane sets, by
-    /// action.
+    /// For each action, the offset in the frame (the packet's working memory) and the shape of each
+    /// parameter that the control plane sets.
     pub(crate) data: Vec<Vec<(Offset, Shape)>>,
 }
 
@@ -597,7 +602,7 @@ pub(crate) struct General {
 #[derive(Clone, Debug)]
 pub(crate) struct Key {
     /// The parts of the key field, the least significant one first. There is only one if the field
-    /// has at most 64 bits, which is always so for tables that are not packed.
+    /// has at most 64 bits, as all keys have in tables that are not packed.
     pub(crate) parts: Vec<KeyPart>,
     pub(crate) width: u32,
     pub(crate) signed: bool,
@@ -626,27 +631,26 @@ impl Key {
 #[derive(Clone, Debug)]
 pub(crate) struct TableAction {
     pub(crate) action: ActionId,
-    /// Whether the action is for the default entry only, so that the control plane must not add
-    /// entries with it.
+    /// Whether only the default entry may run the action, so that the control plane must not add
+    /// other entries with it.
     pub(crate) is_default_only: bool,
-    /// The fields that receive the parameters that the control plane sets. Those of more than 64
-    /// bits have [`shape::Storage::Wide`].
+    /// The fields that receive the parameters that the control plane sets. Parameters of more than
+    /// 64 bits have [`shape::Storage::Wide`].
     pub(crate) data: Vec<Field>,
-    /// The positions in `data` of the parameters that the action changes and that are written back
+    /// The positions in `data` of those parameters that the action changes. They are written back
     /// to its entry.
     pub(crate) references: Vec<usize>,
     pub(crate) before: Block,
     pub(crate) after: Block,
-    /// Whether the action calls externs that run in the interpreter and depend on the table's last
-    /// lookup.
+    /// Whether the action calls externs that run in the interpreter and depend on the lookup that
+    /// selected the action.
     pub(crate) reads_lookup: bool,
-    /// The fields that record the lookup for which the action may add an entry. `None` if it adds
-    /// none.
+    /// The fields that record the missed lookup, if the action may add an entry for it.
     pub(crate) adds: Option<Missed>,
 }
 
 impl TableAction {
-    /// Returns whether the action needs the key of its table's lookup.
+    /// Returns whether the action needs the key of the lookup that selected it.
     pub(crate) fn needs_key(&self) -> bool {
         self.reads_lookup || self.adds.is_some()
     }
@@ -655,12 +659,14 @@ impl TableAction {
 /// A resolved program. See the [module](self) for its design.
 #[derive(Debug)]
 pub(crate) struct ResolvedProgram {
-    /// The size of a packet's frame in bytes.
+    /// The size in bytes of a packet's frame: its working memory, which holds its headers, metadata
+    /// and variables.
     pub(crate) frame: u32,
-    /// The offset in the frame at which local variables begin. They are cleared whenever a packet
-    /// starts ingress or egress. The parameters of the package's blocks precede them.
+    /// The offset in the frame (the packet's working memory) at which local variables begin. They
+    /// are cleared whenever a packet starts ingress or egress. The parameters of the package's
+    /// blocks precede them.
     pub(crate) locals: u32,
-    /// Whether generated code charges packets for their work while it runs.
+    /// Whether packets are charged for their work while generated code runs, not only before it.
     pub(crate) counts: bool,
     /// The maximum number of units of work that one packet may take.
     pub(crate) packet_work: u32,
@@ -670,24 +676,24 @@ pub(crate) struct ResolvedProgram {
     types: Vec<ParameterType>,
     /// The statements and expressions that generated code leaves to the interpreter.
     pub(crate) steps: Vec<Step>,
-    /// The inputs of checksums and hashes, by the numbers by which statements refer to them.
+    /// The inputs of checksums and hashes. Statements refer to them by their positions in this
+    /// list.
     pub(crate) gathers: Vec<Gather>,
-    /// Whether packets add table entries by generated code and not by the interpreter.
+    /// Whether generated code, not the interpreter, adds the table entries that packets request.
     pub(crate) adds_entries: bool,
-    /// Whether generated code has a [`Statement::Request`].
+    /// Whether the program contains a [`Statement::Request`].
     pub(crate) requests: bool,
-    /// The values that the messages of v1model's `digest` contain, which the interpreter reads.
+    /// The values in messages of v1model's `digest`, which are copied to the interpreter.
     pub(crate) messages: Vec<Move>,
     pub(crate) bodies: Bodies,
     pub(crate) tables: Vec<Table>,
-    /// The packed tables: the position of each among all tables, by its number among the packed
-    /// ones.
+    /// For each packed table, by its number among the packed ones, its position among all tables.
     pub(crate) packed: Vec<usize>,
-    /// Whether tables are not searched, so that a lookup in a packed table always returns the same
-    /// sample entry. Serves to measure what lookups cost.
+    /// Whether tables are not searched: a lookup in a packed table always returns the same sample
+    /// entry. This serves to measure what lookups cost.
     pub(crate) samples: bool,
-    /// The calls of `assert` and `assume`, by the number of the fault with which each ends a
-    /// packet: its place in the source, and the name of the function.
+    /// The calls of `assert` and `assume`, by the number of the fault with which a failed call ends
+    /// the packet. For each, its place in the source, and the name of the function.
     pub(crate) faults: Vec<(String, String)>,
     pub(crate) errors: CoreErrors,
     /// The parsers and controls of the package, in the order of its arguments.
@@ -703,7 +709,7 @@ pub(crate) struct PackageBlock {
     pub(crate) emits: bool,
 }
 
-/// The offset and layout in the frame of a block's parameter.
+/// The offset and layout of a block's parameter in the frame (the packet's working memory).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockParameter {
     pub(crate) offset: Offset,
@@ -711,17 +717,17 @@ pub(crate) struct BlockParameter {
     pub(crate) direction: Direction,
 }
 
-/// The layout of a type of values that the architecture passes to blocks, such as metadata.
+/// The layout of a type whose values the architecture passes to blocks, such as metadata.
 #[derive(Debug)]
 pub(crate) struct ParameterType {
     type_id: TypeId,
     pub(crate) shape: Shape,
-    /// The fields that the architecture knows, indexed by the field's number. `None` for a field
-    /// that the type lacks or that no code reads.
+    /// Those fields of the type that the architecture knows, indexed by the field's number. `None`
+    /// for a field that the type lacks or that no code reads.
     fields: Vec<Option<Field>>,
 }
 
-/// The numbers of the errors that parsers raise themselves.
+/// The numbers of the parser errors that parsers raise by themselves.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CoreErrors {
     pub(crate) none: u32,
@@ -733,68 +739,71 @@ pub(crate) struct CoreErrors {
     pub(crate) invalid_argument: u32,
 }
 
-/// The maximum size of a frame in bytes. It ensures that offsets fit the 31 bits that instructions
-/// have for them.
+/// The maximum size in bytes of a frame, the working memory of a packet. It ensures that offsets
+/// fit the 31 bits that instructions have for them.
 const MAX_FRAME: u32 = 1 << 24;
 
 /// The maximum number of bytes that a deparser may emit, which exceeds the longest packet.
 const MAX_EMITTED: u64 = 1 << 20;
 
-/// The state of the pass that resolves a program.
+/// The state of the pass that translates a program to its resolved form, in which offsets replace
+/// names.
 pub(crate) struct Resolver<'p> {
     layout: &'p Layout,
     shapes: Shapes,
-    /// The offset in the frame of each variable, by the variable's number. `None` before its first
-    /// use.
+    /// For each variable, by its number, its offset in the frame (the packet's working memory).
+    /// `None` for a variable that has not been used yet.
     places: Vec<Option<Offset>>,
-    /// The size of the frame so far, in bytes.
+    /// The number of bytes that are allocated so far in the frame, the working memory of a packet.
     frame: u32,
-    /// The location of the construct that is being resolved.
+    /// The location in the source of the construct that is being resolved.
     here: Option<Location>,
     in_parser: bool,
     /// Whether the statements that are being resolved are those of an action or a function.
     in_action: bool,
     bodies: Bodies,
-    /// The tables resolved so far, by number.
+    /// The tables that have been translated to the resolved form so far, by number.
     tables: Vec<Option<Table>>,
     /// The tables that can be packed, by their number among all tables.
     packed: Vec<usize>,
-    /// The place and the name of each assertion.
+    /// The place in the source and the function of each `assert` and `assume`.
     faults: Vec<(String, String)>,
-    /// The offset and shape of each function's return value in the frame.
+    /// The offset in the frame (the packet's working memory) and the shape of the value that each
+    /// function returns.
     returned: HashMap<FunctionId, (Offset, Shape)>,
-    /// The offset and shape of the return value of the function that is being resolved, if there is
-    /// one.
+    /// The offset and shape of the value that the function returns that is being resolved, if it
+    /// returns one.
     returns: Option<(Offset, Shape)>,
     steps: Vec<Step>,
     gathers: Vec<Gather>,
-    /// The fields that record the lookup for which packets add entries. `Some(None)` if generated
-    /// code adds none, and `None` before the fields are first needed.
+    /// The fields that record missed lookups for which packets add entries. `Some(None)` if
+    /// generated code adds no entries, and `None` before the fields are first needed.
     missed: Option<Option<Missed>>,
-    /// The direct counters and meters of the tables resolved so far, or `None` for a table that has
+    /// The direct counters and meters of each table resolved so far. `None` for a table that has
     /// none or cannot be packed.
     directs: HashMap<TableId, Option<Directs>>,
-    /// The field that holds the sum of each instance of `InternetChecksum`, or `None` for an
-    /// instance that generated code does not implement.
+    /// For each instance of `InternetChecksum`, the field that holds its sum, or `None` if
+    /// generated code does not implement the instance.
     sums: HashMap<ExternId, Option<Field>>,
-    /// The moves of the values that the messages of v1model's `digest` contain.
+    /// The values in messages of v1model's `digest`, which are copied to the interpreter.
     messages: Vec<Move>,
-    /// Whether a [`Statement::Request`] was made.
+    /// Whether a [`Statement::Request`] was resolved.
     requests: bool,
     calls: shared::Calls,
-    /// The parameters of controls that have the storage of their arguments.
+    /// The parameters of controls that share the storage of their arguments.
     shared: HashSet<VariableId>,
-    /// The next index of each header stack in the current state, while a parser is being unrolled.
+    /// While a parser is being unrolled, the `nextIndex` of each header stack in the current state.
     next: Option<unrolled::NextIndexes>,
-    /// Whether the last construct that was refused is one that the interpreter cannot run either.
+    /// Whether the interpreter cannot run the construct that was refused last, either.
     is_final: std::cell::Cell<bool>,
 }
 
 type Outcome<T = ()> = Result<T, CompileError>;
 
 impl ResolvedProgram {
-    /// Resolves a program. Returns the construct and its place in the source as an error if the
-    /// compiled path does not support the program.
+    /// Translates a program to its resolved form, in which offsets replace names. Returns the
+    /// construct and its place in the source as an error if machine code does not support the
+    /// program.
     pub(crate) fn new(layout: &Layout) -> Outcome<Self> {
         let program = &layout.program;
         let mut resolver = Resolver {
@@ -869,7 +878,7 @@ impl ResolvedProgram {
         })
     }
 
-    /// Returns the types that the parameters of the package's blocks have, with their layouts.
+    /// Returns the types of the parameters of the package's blocks, with their layouts.
     pub(crate) fn parameter_types(&self) -> &[ParameterType] {
         &self.types
     }

@@ -1,11 +1,11 @@
-//! The state that a switch keeps from packet to packet, and the settings of its control plane.
+//! The state that a switch keeps from packet to packet, including what its control plane sets.
 //!
 //! Workers share the state, and the control plane changes it while they run. Each part has its own
-//! lock, which is held for a single step: a lookup, one count, copying the pointer to a group. The
-//! objects that a packet has obtained (an entry, a group, a clone session) remain complete as long
-//! as the packet uses them.
+//! lock, which is held for a single step: a lookup, one count, copying the pointer to a group. An
+//! object that a packet has obtained (an entry, a group, a clone session) remains complete as long
+//! as the packet uses it.
 //!
-//! Steps that must be atomic together are protected separately:
+//! Several steps that must be atomic together are protected separately:
 //! * `@atomic` blocks, and blocks that use registers in BMv2's dialects: [`State::alone`].
 //! * actions that write their entry, if the program requires it (`synced`):
 //!   [`crate::table::ActionCell::turn`].
@@ -32,7 +32,7 @@ use tables::WorkerGroup;
 
 pub use replication::{Backups, CloneSession, Replica, Replicas};
 
-/// The number of the next state.
+/// The number that the next state gets.
 static STATES: AtomicU64 = AtomicU64::new(0);
 
 /// A message that a packet has sent to the control plane.
@@ -40,7 +40,7 @@ static STATES: AtomicU64 = AtomicU64::new(0);
 pub struct Digest {
     /// The instance of `Digest` by which a PSA or PNA program sent the message. `None` for v1model.
     pub instance: Option<ExternId>,
-    /// The receiver that the call of v1model's `digest` names. `None` for other architectures.
+    /// The receiver that the call of v1model's `digest` specifies. `None` for other architectures.
     pub receiver: Option<u64>,
     /// The type of the message. P4Info names the digests of v1model after it.
     pub type_id: TypeId,
@@ -49,7 +49,7 @@ pub struct Digest {
 }
 
 /// The number of the clone session that every PSA switch has from the start (PSA specification,
-/// section 6.8).
+/// section 6.8). It copies packets to the CPU port.
 pub(crate) const PSA_CLONE_SESSION_TO_CPU: u32 = 0;
 /// The mask for the number of a clone session. Higher bits are ignored (`MIRROR_SESSION_ID_MASK` of
 /// simple_switch).
@@ -61,15 +61,16 @@ const PSA_PORT_CPU: u32 = 0xffff_fffd;
 pub(crate) struct State {
     pub(crate) tables: Vec<TableState>,
     pub(crate) externs: Vec<ExternState>,
-    /// The address of the elements of each extern array, by the number of the instance, for machine
-    /// code to read. The address is zero if machine code does not access the elements.
+    /// For each extern array, by the number of the instance, the address of its elements, with
+    /// which machine code accesses them. The address is zero if machine code does not access the
+    /// elements.
     pub(crate) arrays: Vec<u64>,
     /// The members of each parser value set of the program.
     pub(crate) value_sets: Vec<RwLock<Arc<ValueSetMembers>>>,
     pub(crate) hashes: RwLock<HashSettings>,
     pub(crate) expire_profiles: RwLock<BTreeMap<u64, Duration>>,
     pub(crate) ports_down: Arc<RwLock<BTreeSet<u32>>>,
-    /// PNA: the ports of the host. All other ports are network ports.
+    /// PNA: the ports that connect to the host. All other ports are network ports.
     pub(crate) host_ports: RwLock<BTreeSet<u32>>,
     pub(crate) replication: Replication,
     flow_ids: AtomicU32,
@@ -78,19 +79,19 @@ pub(crate) struct State {
     /// v1model: the number of packets that this switch has transmitted and that still wait at each
     /// port. Ports for which no number was reported are absent.
     waiting: RwLock<BTreeMap<u32, u32>>,
-    /// Whether any port has a number other than zero in `waiting`.
+    /// Whether any number in `waiting` is not zero.
     any_waits: AtomicBool,
     /// The number of queues of each port that has queues of its own.
     port_queues: RwLock<BTreeMap<u32, u32>>,
     /// Whether any port has queues of its own.
     any_queues: AtomicBool,
-    /// A number that distinguishes this state from all others of the process, so that a packet that
-    /// waits in a queue is continued by the program that it belongs to.
+    /// A number that distinguishes this state from all others of the process. A packet that waits
+    /// in a queue keeps it, so that it can only be resumed by the program that it belongs to.
     pub(crate) number: u64,
     alone: Mutex<()>,
-    /// The group of workers that use the tables in their packed form.
+    /// The group of the workers that access the tables in their packed form.
     pub(crate) group: Arc<WorkerGroup>,
-    /// The changes of entries that packets have requested and that a controller must make.
+    /// The changes that packets have requested for their entries and that a controller must make.
     pub(crate) entry_changes: EntryChanges,
 }
 
@@ -174,7 +175,7 @@ impl State {
         CloneSession { replicas, ..CloneSession::default() }
     }
 
-    /// Returns the copies that a packet for a multicast group becomes. There are none for an
+    /// Returns the replicas that are made of a packet for a multicast group. There are none for an
     /// unknown group.
     pub(crate) fn replicas(&self, group: u32) -> Arc<[Replica]> {
         self.replication.replicas(group)
@@ -203,7 +204,7 @@ impl State {
         }
     }
 
-    /// Rebuilds the lists from which machine code chooses members of action profiles, for those
+    /// Rebuilds the lists from which machine code chooses members of action selectors, for those
     /// members and groups for which `has_changed` returns true.
     pub(crate) fn refresh_choosers(&self, has_changed: &dyn Fn(&Runs) -> bool) {
         for packed in self.tables.iter().filter_map(TableState::packed) {
@@ -215,7 +216,7 @@ impl State {
         read(&self.host_ports).contains(&port)
     }
 
-    /// Returns the timeout of one of PNA's expire time profiles, or `None` if entries with it do
+    /// Returns the timeout of a PNA expire time profile, or `None` if entries with the profile do
     /// not time out.
     pub(crate) fn expire_time(&self, profile: u64) -> Option<Duration> {
         read(&self.expire_profiles).get(&profile).copied()

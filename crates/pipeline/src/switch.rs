@@ -30,18 +30,28 @@ pub enum Path {
     Compiled,
 }
 
+/// The conditions under which a packet is processed without lasting effects.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TrialConditions {
+    /// The time of the switch at which the packet arrives.
+    pub(crate) now: Duration,
+    /// Whether the packet ends at the queue of its port, if there is one, or continues to egress.
+    pub(crate) at_queues: AtQueues,
+}
+
 /// Packets of which only the first bytes are in memory, with the ports on which they were received.
 #[derive(Clone, Copy, Debug)]
 pub struct Heads<'p> {
-    /// The receiving port of each packet, and those of its bytes that are in memory.
+    /// For each packet, the port on which it was received, and those of its bytes that are in
+    /// memory.
     pub packets: &'p [(u32, &'p [u8])],
-    /// The number of bytes of each packet that follow those in memory. The slice is empty if
+    /// For each packet, the number of bytes that follow those in memory. The slice is empty if
     /// `packets` contains all bytes of all packets.
     pub beyond: &'p [u64],
 }
 
 impl<'p> Heads<'p> {
-    /// Returns heads for packets that are completely in memory.
+    /// Creates heads for packets that are completely in memory.
     pub(crate) fn whole(packets: &'p [(u32, &'p [u8])]) -> Self {
         Self { packets, beyond: &[] }
     }
@@ -64,7 +74,8 @@ pub struct Core {
     pub(crate) state: State,
     /// The machine code that replaces the interpreter, if the program was compiled.
     pub(crate) code: Option<Compiled>,
-    /// The translated types of the program. There are none if the switch has no P4Info.
+    /// The types of the program whose values controllers see as strings. Empty if the switch has no
+    /// P4Info.
     translated: Arc<Translated>,
 }
 
@@ -73,7 +84,7 @@ impl Core {
         Self::within(program, u64::MAX)
     }
 
-    /// Loads a program whose registers and counters take at most `state_limit` bytes.
+    /// Loads a program. Fails if its registers and counters take more than `state_limit` bytes.
     pub(crate) fn within(program: Program, state_limit: u64) -> Result<Self, LoadError> {
         if program.version != Program::VERSION {
             return Err(LoadError::Version { found: program.version, known: Program::VERSION });
@@ -101,12 +112,12 @@ impl Core {
         &self.layout.program
     }
 
-    /// Sets the translated types of the program.
+    /// Sets the translated types of the program, whose values controllers see as strings.
     pub(crate) fn set_translated(&mut self, translated: Arc<Translated>) {
         self.translated = translated;
     }
 
-    /// Returns the translated types of the program.
+    /// Returns the translated types of the program, whose values controllers see as strings.
     #[must_use]
     pub fn translated(&self) -> &Arc<Translated> {
         &self.translated
@@ -124,7 +135,7 @@ impl Core {
         self.adopt(code)
     }
 
-    /// Makes compiled code process packets from now on. Existing entries are first stored in the
+    /// Makes compiled code process packets from now on. First, existing entries are stored in the
     /// form that the code reads.
     fn adopt(&mut self, code: Compiled) -> Result<&Compiled, CompileError> {
         code.activate_tables(&self.state).map_err(|error| match error {
@@ -134,9 +145,9 @@ impl Core {
         Ok(self.code.insert(code))
     }
 
-    /// Reserves memory for `workers` workers, so that the first packet of each worker needs no
-    /// allocation. Tables that give each worker its own entries (`@tableconfig(impl = "sharded")`)
-    /// are copied now.
+    /// Allocates the memory that `workers` workers need in tables, so that the first packet of each
+    /// worker need not. Tables that give each worker its own entries (`@tableconfig(impl =
+    /// "sharded")`) are copied now.
     pub fn reserve_workers(&self, workers: usize) {
         if let Some(code) = &self.code {
             code.reserve_workers(&self.state, workers);
@@ -144,8 +155,8 @@ impl Core {
     }
 
     /// Returns how many times machine code's copy of an entry was inserted, changed, removed or
-    /// copied so far. A packet that only reads entries does not change the number, even if it is
-    /// the first packet. The number is zero if the interpreter processes packets.
+    /// copied so far. A packet that only reads entries does not change this number, not even the
+    /// first packet. It is zero if the interpreter processes packets.
     #[must_use]
     pub fn packed_changes(&self) -> u64 {
         self.state.group.changes()
@@ -164,16 +175,18 @@ impl Core {
         self.adopt(code)
     }
 
-    /// Sets the method by which a change of an entry waits between the two replicas of its table.
-    /// Tables of machine code wait until all packets have left the replica that is changed, which
-    /// needs no clock; a fixed time is that of the paper's base system, for comparisons with it.
+    /// Sets how a change of an entry waits before it goes from one replica of its table to the
+    /// other. Tables of machine code wait until all packets have left the replica that is changed,
+    /// which needs no clock. The base system of the paper waits for a fixed time, which is
+    /// supported for comparisons with it.
     pub fn set_wait_of_changes(&self, wait: tables::Wait) {
         self.state.tables.iter().for_each(|table| table.set_wait(wait));
     }
 
     /// Returns the number of entries of sharded tables (`@tableconfig(impl = "sharded")`) that
-    /// several workers wrote, each from a value of its own, because the packets of their flows went
-    /// to different workers. Only writes of workers that have ended are included.
+    /// several workers have written, because packets of one flow went to different workers. Each of
+    /// these workers has its own value of the entry. Only writes of workers that have ended are
+    /// included.
     #[must_use]
     pub fn divided_entries(&self) -> u64 {
         self.state.tables.iter().map(TableState::divided).sum()
@@ -226,38 +239,39 @@ impl Core {
         outcome
     }
 
-    /// Tries a packet in the interpreter, like [`Switch::try_process`].
+    /// Processes a packet in the interpreter without lasting effects, like [`Switch::try_process`].
     pub(crate) fn try_process(
         &self,
         scratch: &mut Scratch,
         (port, packet): (u32, &[u8]),
-        when: (Duration, AtQueues),
+        conditions: TrialConditions,
         trace: &mut dyn Trace,
     ) -> Result<Vec<Output>, RunError> {
-        self.try_with(scratch, when, trace, |interpreter, outputs| {
+        self.try_with(scratch, conditions, trace, |interpreter, outputs| {
             interpreter.try_only();
             self.driver.interpret(interpreter, port, packet, outputs)
         })
     }
 
-    /// Tries a packet again in the interpreter, like [`Switch::try_again`].
+    /// Resumes a packet from a checkpoint without lasting effects, like [`Switch::try_again`].
     pub(crate) fn try_again(
         &self,
         scratch: &mut Scratch,
         checkpoint: &Checkpoint,
-        when: (Duration, AtQueues),
+        conditions: TrialConditions,
         trace: &mut dyn Trace,
     ) -> Result<Vec<Output>, RunError> {
-        self.try_with(scratch, when, trace, |interpreter, outputs| {
+        self.try_with(scratch, conditions, trace, |interpreter, outputs| {
             self.driver.try_again(interpreter, checkpoint, outputs)
         })
     }
 
-    /// Calls `run` to try a packet in an interpreter, and returns the packets to transmit.
+    /// Calls `run` with an interpreter in which the packet has no lasting effects, and returns the
+    /// packets to transmit.
     fn try_with(
         &self,
         scratch: &mut Scratch,
-        (now, at_queues): (Duration, AtQueues),
+        TrialConditions { now, at_queues }: TrialConditions,
         trace: &mut dyn Trace,
         run: impl FnOnce(&mut Interpreter<'_>, &mut Vec<Output>) -> Result<(), RunError>,
     ) -> Result<Vec<Output>, RunError> {
@@ -276,7 +290,7 @@ impl Core {
     }
 
     /// Returns the fields of a header, or those of all valid headers in a struct, with their values
-    /// formatted for people. Names of fields in a struct begin with those of their headers:
+    /// formatted for people. In a struct, the name of a field begins with that of its header:
     /// `ipv4.ttl`.
     #[must_use]
     pub fn fields(&self, value: &Value, type_id: TypeId) -> Vec<(String, String)> {
@@ -291,7 +305,7 @@ impl Core {
         self.layout.place_in_source(location)
     }
 
-    /// Continues with a packet that leaves its queue, like [`Switch::resume`].
+    /// Resumes a packet that leaves its queue, like [`Switch::resume`].
     pub(crate) fn resume(
         &self,
         scratch: &mut Scratch,
@@ -323,8 +337,8 @@ impl Core {
         outcome
     }
 
-    /// Returns the maximum number of leading bytes of a packet that the program reads, if it only
-    /// passes the remaining bytes on. Returns `None` if the program computes with the payload,
+    /// Returns the maximum number of bytes at the start of a packet that the program reads, if it
+    /// only passes the remaining bytes on. Returns `None` if the program computes with the payload,
     /// changes the length of packets or copies them, or may read an entire packet.
     #[must_use]
     pub fn head_bytes(&self) -> Option<u64> {
@@ -361,7 +375,7 @@ pub struct Processor {
 }
 
 impl Processor {
-    /// Creates a processor whose random numbers start from `seed`.
+    /// Creates a processor whose random numbers are seeded with `seed`.
     #[must_use]
     pub fn with_seed(seed: u64) -> Self {
         Self { scratch: Scratch::new(seed) }
@@ -382,7 +396,7 @@ impl Processor {
         core.process(&mut self.scratch, packet, now, None, outputs)
     }
 
-    /// Processes a batch of packets in order. `packets` holds for each the port on which it was
+    /// Processes a batch of packets in order. `packets` holds, for each, the port on which it was
     /// received and its bytes. The results replace the contents of `batch`.
     pub fn process_batch(
         &mut self,
@@ -394,8 +408,8 @@ impl Processor {
         core.process_batch(&mut self.scratch, Heads::whole(packets), now, batch);
     }
 
-    /// Returns the number of random numbers that packets have drawn so far. The output of a packet
-    /// that draws none does not depend on the seed.
+    /// Returns how many random numbers packets have drawn so far. The output of a packet that draws
+    /// none does not depend on the seed.
     #[must_use]
     pub fn random_numbers(&self) -> u64 {
         self.scratch.drawn
@@ -414,8 +428,8 @@ impl Processor {
         self.scratch.compiled.get_or_insert_default().time_stages(clock);
     }
 
-    /// Selects the way in which packets are processed from now on. `None`, or a way that the
-    /// program lacks ([`Core::ways`]), selects the fastest. This is for tests that compare ways.
+    /// Selects the way in which packets are processed from now on, for tests that compare ways.
+    /// `None`, or a way that the program lacks ([`Core::ways`]), selects the fastest.
     pub fn choose_way(&mut self, way: Option<Way>) {
         self.scratch.compiled.get_or_insert_default().choose_way(way);
     }
@@ -429,8 +443,8 @@ impl Processor {
     }
 }
 
-/// A running program: a [`Core`] and one worker. The reference interpreter processes packets, or
-/// machine code after [`Switch::compile`].
+/// A running program: a [`Core`] and one worker. The reference interpreter processes packets, or,
+/// after [`Switch::compile`], machine code.
 ///
 /// Time is a duration since an origin of the caller's choice (in BMv2, the start of the switch),
 /// and must not go back. Random numbers depend only on the seed and on the packets processed
@@ -451,7 +465,7 @@ impl Deref for Switch {
 }
 
 impl Switch {
-    /// Loads a program. Random numbers start from seed 0.
+    /// Loads a program. Random numbers are seeded with 0.
     ///
     /// # Errors
     /// Fails if the program is damaged, or needs blocks or externs that do not exist.
@@ -459,7 +473,7 @@ impl Switch {
         Self::with_seed(program, 0)
     }
 
-    /// Loads a program whose random numbers start from `seed`.
+    /// Loads a program. Random numbers are seeded with `seed`.
     ///
     /// # Errors
     /// Fails as [`Switch::new`] does.
@@ -469,7 +483,8 @@ impl Switch {
 
     /// Resets the switch to its state after loading: the program's entries, the initial values of
     /// registers, and the same seed. The settings of the device itself remain: its drop port, its
-    /// priority queues, the work that a packet may take, and which ports are host ports or down.
+    /// priority queues, the work that a packet may take, which ports are host ports, and which are
+    /// down.
     ///
     /// # Errors
     /// Fails as [`Switch::new`] does.
@@ -484,7 +499,8 @@ impl Switch {
         Ok(())
     }
 
-    /// Sets the translated types of the program, for traces and scripts. Packets have numbers only.
+    /// Sets the translated types of the program, whose values controllers, traces and scripts see
+    /// as strings. Packets contain only numbers.
     pub fn set_translated(&mut self, translated: Arc<Translated>) {
         self.core.set_translated(translated);
     }
@@ -505,7 +521,7 @@ impl Switch {
         self.core.compile_without_lookups()
     }
 
-    /// Sets a flag that stops the switch: once `stop` is true, packets fail with
+    /// Gives the switch a flag that stops it: once `stop` is true, packets fail with
     /// [`RunError::Stopped`], until [`Switch::reset`].
     pub fn end_with(&mut self, stop: Arc<AtomicBool>) {
         self.scratch.stop = Some(Arc::new(EndFlag { flag: stop }));
@@ -554,10 +570,10 @@ impl Switch {
         self.core.process_batch(&mut self.scratch, Heads::whole(packets), now, batch);
     }
 
-    /// Processes a batch of packets of which only the first bytes are in memory: at least
-    /// [`Core::head_bytes`], unless the packet is complete. The results in `batch` lack the other
-    /// bytes, which belong at the end of the transmitted packets. Lengths are still those of the
-    /// complete packets.
+    /// Processes a batch of packets of which only the first bytes are in memory. These must be at
+    /// least [`Core::head_bytes`] bytes, or all bytes of a shorter packet. The caller must append
+    /// the other bytes to the transmitted packets in `batch`. Lengths that the program reads are
+    /// those of the complete packets.
     pub fn process_heads(&mut self, heads: Heads<'_>, now: Duration, batch: &mut Batch) {
         self.core.process_batch(&mut self.scratch, heads, now, batch);
     }
@@ -579,11 +595,11 @@ impl Switch {
         Ok(outputs)
     }
 
-    /// Tries a packet: processes it in the interpreter like [`Switch::process_traced`], but leaves
-    /// the state of the switch as it is. The packet sees its own changes of registers, meters and
-    /// entries. It changes no counter and no timer, sends no digest, enters no queue, and draws the
-    /// random numbers that the next packet draws too. `at_queues` is where it ends at a port that
-    /// has queues: there, or behind egress.
+    /// Processes a packet in the interpreter like [`Switch::process_traced`], but leaves the state
+    /// of the switch as it is. The packet sees its own changes of registers, meters and entries. It
+    /// changes no counter and no timer, sends no digest, and enters no queue. It draws the same
+    /// random numbers as the next packet will. `at_queues` selects whether a packet for a port with
+    /// queues ends at its queue or continues to egress.
     ///
     /// # Errors
     /// Fails as [`Switch::process`] does. Fails with [`RunError::NotTried`] if the packet looks up
@@ -596,12 +612,16 @@ impl Switch {
         at_queues: AtQueues,
         trace: &mut dyn Trace,
     ) -> Result<Vec<Output>, RunError> {
-        self.core.try_process(&mut self.scratch, (port, packet), (now, at_queues), trace)
+        let conditions = TrialConditions { now, at_queues };
+        self.core.try_process(&mut self.scratch, (port, packet), conditions, trace)
     }
 
-    /// Tries a packet from a checkpoint on, at the time at which it was tried before. The packet has
-    /// the state that it had then, and sees the state of the switch as it is now. The trace may make
-    /// other choices than before. Returns the packets that leave from the checkpoint on.
+    /// Resumes a packet from a checkpoint that an earlier call of [`Switch::try_process`] took,
+    /// again without lasting effects. The packet has the state that it had at the checkpoint, but
+    /// meets the entries and the other state of the switch as they are now. The trace may make
+    /// other choices than before. Returns the packets that leave after the checkpoint.
+    ///
+    /// `now` must be the time of the earlier call.
     ///
     /// # Errors
     /// Fails as [`Switch::try_process`] does, or if the program was replaced since the checkpoint.
@@ -612,18 +632,20 @@ impl Switch {
         at_queues: AtQueues,
         trace: &mut dyn Trace,
     ) -> Result<Vec<Output>, RunError> {
-        self.core.try_again(&mut self.scratch, checkpoint, (now, at_queues), trace)
+        let conditions = TrialConditions { now, at_queues };
+        self.core.try_again(&mut self.scratch, checkpoint, conditions, trace)
     }
 
-    /// Returns the packets that wait for their egress since the last call, in the order in which
-    /// they left ingress. Only packets for ports with queues do ([`Core::set_port_queues`]).
+    /// Returns the packets that have begun to wait for their egress since the last call, in the
+    /// order in which they left ingress. Only packets for ports with queues wait
+    /// ([`Core::set_port_queues`]).
     pub fn take_waiting(&mut self) -> Vec<Waiting> {
         std::mem::take(&mut self.scratch.waiting)
     }
 
-    /// Continues with a packet that leaves its queue: runs egress and all that follows, at the time
-    /// at which the packet leaves. Returns the packets to transmit. Those for the port of the queue
-    /// are the packet itself; others come from recirculation.
+    /// Resumes a packet that leaves its queue: runs egress and all that follows, at the time at
+    /// which the packet leaves. Returns the packets to transmit. The one for the port of the queue
+    /// is the packet itself; others come from recirculation.
     ///
     /// # Errors
     /// Fails as [`Switch::process`] does, or if the program has changed since the packet entered

@@ -1,5 +1,5 @@
-//! Locks that ignore poisoning. Their holders never leave a change half done, so a panic while a
-//! lock was held does not affect the data that the lock protects.
+//! Locks that ignore poisoning. A thread that holds one never leaves a change half done, so its
+//! panic does not damage the data that the lock protects.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 

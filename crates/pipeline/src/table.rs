@@ -63,13 +63,14 @@ fn no_action(layout: &Layout, table: &ir::Table) -> Option<ActionCall> {
     Some(ActionCall { action: actions.find(is_none)?, arguments: Vec::new() })
 }
 
-/// The default entry of a table: its action, with its counters and meters.
+/// The default entry of a table, with its action, counters and meters.
 #[derive(Clone, Debug)]
 pub(crate) struct DefaultState {
     pub(crate) cell: Arc<ActionCell>,
-    /// Whether the table runs no default action in BMv2's dialects. This is so for a table with an
-    /// action profile until the control plane sets one, because p4c leaves out the action that the
-    /// program declares, with a warning (`backends/bmv2/common/control.h`).
+    /// Whether the program's default action does not run, as in BMv2's dialects for a table with an
+    /// action profile. p4c leaves out the default action of such a table, with a warning
+    /// (`backends/bmv2/common/control.h`). This applies until the control plane sets a default
+    /// action.
     pub(crate) is_left_out: bool,
     pub(crate) directs: Directs,
 }
@@ -89,7 +90,7 @@ pub struct IdleEntry {
 #[derive(Debug)]
 pub(crate) struct TableState {
     pub(crate) name: String,
-    /// The form of each key.
+    /// The properties of each key.
     pub(crate) keys: Vec<KeyShape>,
     /// Whether entries have priorities, because several of them may match one packet.
     pub(crate) needs_priority: bool,
@@ -99,12 +100,13 @@ pub(crate) struct TableState {
     pub(crate) storage: ir::TableStorage,
     /// The default action of the program, which applies until the control plane sets another one.
     pub(crate) initial_default: ActionCall,
-    /// Whether a packet can hit an entry if the table has no keys; see `Dialect::is_of_switches`.
+    /// Whether a packet can hit an entry although the table has no keys; see
+    /// `Dialect::is_of_switches`.
     is_of_switches: bool,
     /// The action that runs for an entry whose group has no usable member.
     pub(crate) empty_group_action: Option<Arc<ActionCell>>,
     pub(crate) ageing: Ageing,
-    /// The largest number of entries; `None` or zero for no limit.
+    /// The largest number of entries. `None` and zero both stand for no limit.
     size: Option<u64>,
     /// The layout in which machine code stores the entries, or the reason why it cannot store them.
     packing: Result<Arc<EntryLayout>, &'static str>,
@@ -119,12 +121,12 @@ pub(crate) struct TableState {
 /// The entries of a table.
 #[derive(Debug)]
 struct Entries {
-    /// All entries by the handle under which the control plane knows them.
+    /// All entries, by the handle that identifies an entry for the control plane.
     by_handle: BTreeMap<EntryHandle, Arc<Stored>>,
-    /// The structure that finds the entry for a packet.
+    /// The index in which the interpreter finds the entry for a packet.
     search: Search,
     next_handle: u64,
-    /// The counters and meters with which each new entry starts.
+    /// The counters and meters that each new entry starts with.
     shape: Directs,
     accounts: Accounts,
     one_shots: OneShots,
@@ -237,8 +239,8 @@ impl TableState {
         Ok(())
     }
 
-    /// Adds an entry whose values have been checked. It replaces an existing entry with the same
-    /// match if that entry has timed out and awaits its removal.
+    /// Adds an entry whose values have been checked. If there is an entry with the same match that
+    /// has timed out and awaits its removal, the new one replaces it.
     pub(crate) fn add(
         &self,
         (matches, priority): (Vec<FieldMatch>, u32),
@@ -271,8 +273,8 @@ impl TableState {
         Ok(entry)
     }
 
-    /// Returns whether the table has room for an entry with these matches and no priority, and no
-    /// other entry with the same matches.
+    /// Returns whether an entry with these matches can be added: the table is not full, and has no
+    /// entry with the same matches. Such entries have no priority.
     pub(crate) fn can_add(&self, matches: &[FieldMatch], now: Duration) -> bool {
         let entries = read(&self.entries);
         let known = entries.search.find(matches, 0);
@@ -333,7 +335,7 @@ impl TableState {
         read(&self.entries).by_handle.len()
     }
 
-    /// Returns the number of bytes that the table allocates outside the heap: for the parts of
+    /// Returns the memory in bytes that the table allocates outside the heap: for the parts of
     /// entries that packets access, and for the packed entries. Other parts of entries are on the
     /// heap and not included.
     pub(crate) fn bytes(&self) -> usize {
@@ -376,8 +378,8 @@ impl TableState {
         }
     }
 
-    /// Returns some of the table's entries, the oldest first, beginning with the entry of this
-    /// handle.
+    /// Returns some of the table's entries, the oldest first, beginning with the entry whose handle
+    /// is `from`.
     pub(crate) fn from(&self, from: EntryHandle) -> Vec<Arc<Stored>> {
         const AT_ONCE: usize = 256;
         read(&self.entries)
@@ -403,8 +405,8 @@ impl TableState {
         })
     }
 
-    /// Stores all entries in the packed form that machine code reads, and from now on every change
-    /// of an entry too. Does nothing if the table cannot be packed.
+    /// Stores all entries in the packed form that machine code reads. From then on, every change of
+    /// an entry is made there too. Does nothing if the table cannot be packed.
     ///
     /// # Errors
     /// Fails if there is not enough memory.
@@ -451,8 +453,8 @@ impl TableState {
         read(&self.entries).packed.clone()
     }
 
-    /// Sets the method by which changes of entries wait between two replicas, if machine code keeps
-    /// the entries.
+    /// Sets how changes of entries wait before they go from one replica of the table to the other,
+    /// if machine code keeps the entries.
     pub(crate) fn set_wait(&self, wait: tables::Wait) {
         if let Some(packed) = self.packed() {
             packed.set_wait(wait);
@@ -505,8 +507,8 @@ impl TableState {
         Some(use_them(&mut self.settled(&*self.get(handle)?).directs))
     }
 
-    /// Locks the state of an entry. First adds the packets and bytes that machine code has counted
-    /// for the entry to its counters.
+    /// Adds the packets and bytes that machine code has counted for an entry to the entry's
+    /// counters. Then locks and returns the state of the entry.
     pub(crate) fn settled<'e>(&self, entry: &'e Stored) -> MutexGuard<'e, EntryState> {
         entry.settled(self.packed().as_deref())
     }
@@ -562,15 +564,15 @@ impl TableState {
         found.cloned()
     }
 
-    /// Returns whether an entry has timed out and is to be removed for that. It counts as removed
-    /// then, even if it is still in the table.
+    /// Returns whether an entry has timed out in a table that deletes such entries. It counts as
+    /// removed then, even if it is still in the table.
     pub(crate) fn is_gone(&self, entry: &Stored, now: Duration) -> bool {
         self.ageing == Ageing::Delete && entry.timer().is_idle(now)
     }
 
     /// Returns the entries whose idle timeouts have expired by `now`, each with whether it was
-    /// removed from the table. An entry that stays is not returned again until its timer has been
-    /// restarted.
+    /// removed from the table. An entry that was not removed is not returned again until its timer
+    /// has been restarted.
     pub(crate) fn expire(&self, now: Duration) -> Vec<(TableEntry, bool)> {
         let mut reported = Vec::new();
         if self.ageing == Ageing::None {
@@ -629,8 +631,8 @@ impl Entries {
         Stored::new(handle, key, is_const, account, state)
     }
 
-    /// Puts an entry into the table. Returns `false` if the packed form that machine code reads has
-    /// no space for it.
+    /// Puts an entry into the table. Returns `false` if there is no space for it in the packed form
+    /// that machine code reads.
     fn link(&mut self, entry: &Arc<Stored>) -> bool {
         self.one_shots.swap(None, entry.state().one_shot_size());
         self.search.insert(entry);

@@ -1,8 +1,9 @@
 //! The events of a packet's processing, in the order in which they happen.
 //!
-//! An event names parts of the program by their numbers and holds values, not text: a packet that
-//! is traced for its possible outcomes runs many times, and formatting would take most of that
-//! time. [`crate::Core::render`] formats values, and the crate `traces` formats whole packets.
+//! An event refers to parts of the program by their numbers, and holds values instead of text. To
+//! enumerate the possible outcomes of a packet, it is processed many times with a trace, and
+//! formatting would take most of that time. [`crate::Core::render`] formats values, and the crate
+//! `traces` formats whole packets.
 
 use crate::table::{ActionCall, EntryHandle, TableEntry};
 use crate::value::Value;
@@ -21,16 +22,17 @@ pub trait Trace {
     /// the order of [`ir::Table::keys`].
     fn lookup(&mut self, _table: TableId, _keys: &[Bits], _hit: bool) {}
 
-    /// Reports which side of a branch was taken: 0 is `else`, the `default` of a `switch`, or the
-    /// end of a loop; 1 is `then`, or a turn of a loop; the cases of a `switch` count from 1.
+    /// Reports which side of a branch was taken. 0 stands for `else`, the `default` of a `switch`,
+    /// or the end of a loop; 1 for `then`, or an iteration of a loop. The cases of a `switch` count
+    /// from 1.
     fn branch(&mut self, _at: Location, _side: usize) {}
 
     /// Reports the case of a `select` that matched, counted from 0, or `None` if no case did.
     fn selected(&mut self, _parser: &str, _state: &str, _case: Option<usize>) {}
 
-    /// Chooses the member of a group that runs for the packet, by its position in the selection.
-    /// A packet that is processed for good runs the member that its hash chooses, so only a trace
-    /// of a packet that is tried ([`crate::Switch::try_process`]) may choose another one.
+    /// Chooses the member of a group that runs for the packet, and returns its position in the
+    /// selection. Only for a packet without lasting effects ([`crate::Switch::try_process`]) may
+    /// this be another member than the one that its hash chooses.
     fn choose(&mut self, selection: &Selection<'_>) -> usize {
         selection.by_hash
     }
@@ -40,9 +42,10 @@ pub trait Trace {
         false
     }
 
-    /// Receives the state of a packet that is only tried, before a statement in which the packet
-    /// may choose a member of a group. Not all such statements have one, but the packet makes the
-    /// same choices from a checkpoint on as it made after it.
+    /// Receives the state of a packet without lasting effects, before a statement in which the
+    /// packet may choose a member of a group. Some of these statements have no checkpoint. A packet
+    /// that is resumed from a checkpoint makes the same choices as the original packet made after
+    /// it.
     fn checkpoint(&mut self, _checkpoint: Checkpoint) {}
 
     /// Returns which events [`Self::event`] should receive from now on.
@@ -57,8 +60,8 @@ impl Trace for Vec<Event> {
     }
 }
 
-/// The state of a packet that is only tried, from which the packet can be tried again
-/// ([`crate::Switch::try_again`]).
+/// The state of a packet that was processed without lasting effects. The packet can be resumed from
+/// it ([`crate::Switch::try_again`]).
 #[derive(Clone)]
 pub struct Checkpoint(pub(crate) Arc<dyn Any + Send + Sync>);
 
@@ -68,7 +71,7 @@ impl fmt::Debug for Checkpoint {
     }
 }
 
-/// The events that a trace receives.
+/// The level of detail of a trace: which events it receives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
     /// No events.
@@ -82,7 +85,7 @@ pub enum Detail {
     Values,
 }
 
-/// A choice of a member of an action selector's group, or of a group that belongs to one entry.
+/// A choice of a member, in a group of an action selector or in a group that belongs to one entry.
 #[derive(Clone, Copy, Debug)]
 pub struct Selection<'s> {
     /// The table whose entry runs the group.
@@ -111,7 +114,7 @@ pub struct Candidate {
 pub enum ExternArgument {
     /// A value and its type.
     Value(Value, TypeId),
-    /// The name of an action.
+    /// An action, which the call names.
     Action(ActionId),
 }
 
@@ -121,8 +124,8 @@ pub enum ExternArgument {
 pub enum Event {
     /// A packet starts a pass through a pipeline: `ingress`, `egress` and so on.
     Pass {
-        /// The number of the pass: 0 for the first, and otherwise that of the [`Event::Further`]
-        /// which announced it.
+        /// The number of the pass. It is 0 for the first pass, and otherwise the number in the
+        /// [`Event::Further`] that announced the pass.
         number: u32,
         /// The name of the pipeline.
         pipeline: &'static str,
@@ -156,7 +159,8 @@ pub enum Event {
     },
     /// A header was extracted.
     Extract {
-        /// The variable or field of the header. If the bytes were skipped, the header's type.
+        /// The variable or field that received the header. If the bytes were skipped, the header's
+        /// type.
         header: String,
         /// The extracted header.
         value: Value,
@@ -168,16 +172,16 @@ pub enum Event {
         /// The name of the error with which the parser ended.
         error: String,
     },
-    /// A table is looked up.
+    /// A packet is looked up in a table.
     Table {
-        /// The table that is looked up.
+        /// The table in which the packet is looked up.
         table: TableId,
         /// The value of each key.
         keys: Vec<Value>,
     },
     /// A lookup found an entry.
     Hit {
-        /// The table that is looked up.
+        /// The table in which the packet was looked up.
         table: TableId,
         /// The number of the entry.
         handle: EntryHandle,
@@ -186,7 +190,7 @@ pub enum Event {
     },
     /// A lookup found no entry.
     Miss {
-        /// The table that is looked up.
+        /// The table in which the packet was looked up.
         table: TableId,
     },
     /// A member of the group that an entry runs was chosen.
@@ -202,7 +206,7 @@ pub enum Event {
         /// The sum of the weights of all members that could have been chosen.
         total: u64,
     },
-    /// An action runs. All events until the [`Event::ActionEnd`] that belongs to it happen in the
+    /// An action runs. All events up to the corresponding [`Event::ActionEnd`] happen in the
     /// action.
     Action {
         /// The action that runs.
@@ -280,7 +284,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// Returns the least detail with which a trace receives this event.
+    /// Returns the lowest level of detail at which a trace receives this event.
     #[must_use]
     pub fn detail(&self) -> Detail {
         match self {

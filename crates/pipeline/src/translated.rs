@@ -1,7 +1,7 @@
-//! The translated types of a program (`@p4runtime_translation`): which keys, parameters and ports
-//! have them, and the numbers of the strings that controllers use for their values.
+//! The translated types of a program (`@p4runtime_translation`): the keys, parameters and ports
+//! that have them, and the numbers that stand for the strings of controllers.
 //!
-//! Tables and packets have numbers only. Traces and scripts show and take the strings too.
+//! Tables and packets contain only the numbers. Traces and scripts show and accept the strings too.
 
 use entities::schema::TranslatedTypeId;
 use entities::{EntityError, Translations, Used};
@@ -10,23 +10,24 @@ use ir::{ActionId, TableId};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The translated types of a program.
+/// The translated types of a program, whose values controllers see as strings.
 #[derive(Debug, Default)]
 pub struct Translated {
     pub(crate) translations: Arc<Translations>,
-    /// The type of ports in replicas and of watched ports, if controllers see it as a string.
+    /// The type of the ports of replicas and watched ports, if controllers see these ports as
+    /// strings.
     pub(crate) port: Option<TranslatedTypeId>,
-    /// The type of the ports of packets: [`Self::port`], or else that of ports in controller
-    /// headers.
+    /// The type of the ports of packets: [`Self::port`], or, if that is `None`, the type of ports
+    /// in controller headers.
     pub(crate) port_of_packets: Option<TranslatedTypeId>,
-    /// The types of keys, by their positions in the program's tables.
+    /// The translated types of table keys, by table and position of the key.
     pub(crate) keys: HashMap<(TableId, usize), TranslatedTypeId>,
-    /// The types of parameters, by their positions in the program's actions.
+    /// The translated types of action parameters, by action and position of the parameter.
     pub(crate) parameters: HashMap<(ActionId, usize), TranslatedTypeId>,
 }
 
 impl Translated {
-    /// Returns the numbers and strings of the types.
+    /// Returns the current assignment of numbers to strings for all translated types.
     #[must_use]
     pub fn translations(&self) -> &Arc<Translations> {
         &self.translations
@@ -51,8 +52,9 @@ impl Translated {
         self.port_of_packets
     }
 
-    /// Returns the number of a string. A string that has none is assigned the least free one, and
-    /// keeps it: this is for scripts, whose strings are not counted when entities are deleted.
+    /// Returns the number of a string. If the string has none, the smallest free number is assigned
+    /// to it for good. This is meant for scripts: strings that only scripts use are not counted
+    /// among those in use when entities are deleted.
     ///
     /// # Errors
     /// Returns an error if the string is no value of the type, or if all numbers are in use.
@@ -66,8 +68,8 @@ impl Translated {
         }
     }
 
-    /// Returns the string of a number, if the type is translated and the number has another string
-    /// than its decimal digits.
+    /// Returns the string of a number if the type is translated. Returns `None` if the string is
+    /// just the number in decimal digits.
     #[must_use]
     pub fn text(&self, of: Option<TranslatedTypeId>, number: &Bits) -> Option<String> {
         let number = number.to_u128()?;

@@ -9,7 +9,7 @@ use ir::bits::Bits;
 use num_bigint::BigInt;
 use std::fmt;
 
-/// The headers in a value whose fields are part of its bit pattern.
+/// Which headers of a value contribute their fields to its bit pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Headers {
     Valid,
@@ -53,8 +53,8 @@ pub enum Value {
     },
 }
 
-/// The number of bits for which a wide number counts as a further single value, where the size of a
-/// program's variables is limited.
+/// The number of bits of a wide number that count as one value, where the size of a program's
+/// variables is limited.
 pub(crate) const CELL_BITS: u64 = 128;
 
 impl Value {
@@ -83,7 +83,7 @@ impl Value {
         }
     }
 
-    /// Converts a bit pattern to a value of the type that `like` has.
+    /// Converts a bit pattern to a value of the same type as `like`.
     pub(crate) fn from_pattern(like: &Self, pattern: &Bits) -> Self {
         let position = || u32::try_from(pattern.low_u64()).unwrap_or(u32::MAX);
         match like {
@@ -191,9 +191,9 @@ impl Value {
         }
     }
 
-    /// Compares values with the language's `==`: headers are equal if both are invalid, or if both
-    /// are valid and have equal fields (P4_16 specification, section 8.17). The next index of a
-    /// stack is ignored.
+    /// Compares values as the operator `==` of P4 does. Headers are equal if both are invalid, or
+    /// if both are valid and have equal fields (P4_16 specification, section 8.17). The `nextIndex`
+    /// of a stack is ignored.
     #[must_use]
     pub fn language_equal(&self, other: &Self) -> bool {
         let all = |left: &[Self], right: &[Self]| {
@@ -234,8 +234,8 @@ impl Value {
     }
 
     /// Calls `visit` with the bit pattern of each number in the value, in order. `headers` says
-    /// whether fields of invalid headers are included. A header union has only its valid member in
-    /// either case.
+    /// whether fields of invalid headers are included. Of a header union, only the valid member is
+    /// included in either case.
     pub(crate) fn each_pattern_of(&self, headers: Headers, visit: &mut dyn FnMut(&Bits)) {
         match self {
             Self::Struct(values) | Self::Stack { elements: values, .. } => {

@@ -34,11 +34,11 @@ use thresholds::Figures;
 /// The maximum number of flows for which simulated runs with long delays are searched for. The
 /// search takes from milliseconds to a second for each flow.
 const RUNS: usize = 100;
-/// The time for which an omitted analysis is tried, to estimate how long the complete analysis
-/// would take.
+/// The time for which an analysis that was left out is run, to estimate how long it would take in
+/// full.
 const TIMEOUT: Duration = Duration::from_millis(250);
-/// The number of parts for each rank (process) into which the flows are divided. With several
-/// parts, flows that take long are spread over the ranks.
+/// The number of parts into which the flows are divided, for each process (rank) that shares the
+/// work. With several parts per process, flows that take long are spread over the processes.
 const PARTS: usize = 4;
 
 /// The description of a network as read from a file: the path of the file, its text and its
@@ -201,7 +201,7 @@ fn servers(analyser: &Analyser<'_>, analysis: Analysis) -> Result<Vec<ServerBoun
     progress::while_counting(count, "servers are bounded", done, all)
 }
 
-/// Returns the analyses that `quick` or `best` omitted to save time, each with an estimate of the
+/// Returns the analyses that `quick` or `best` left out to save time, each with an estimate of the
 /// time that it would take.
 fn untried(analyser: &Analyser<'_>, analyses: &[Analysis], flows: &[FlowId]) -> Vec<Untried> {
     let mut untried: Vec<Untried> = Vec::new();
@@ -253,8 +253,8 @@ fn bounds_of<'a>(
     }
 }
 
-/// Returns whether to search for simulated runs with long delays: unless `--no-simulation` is
-/// given, or there are more than `RUNS` flows. In the latter case, prints a note.
+/// Returns whether to search for simulated runs with long delays. They are not searched for with
+/// `--no-simulation`, or if there are more than `RUNS` flows, in which case a note is printed.
 fn with_runs(arguments: &Arguments, flows: &[FlowId]) -> bool {
     let requested = !arguments.no_simulation;
     let with_runs = requested && flows.len() <= RUNS;
@@ -318,17 +318,17 @@ impl Applied {
 
     /// Merges the results for all parts of the flows. Only analyses that apply to every part
     /// remain.
-    fn merge(asked: &[Analysis], mut parts: Vec<Self>) -> Self {
-        let analyses = Self::common(asked, &mut parts);
+    fn merge(requested: &[Analysis], mut parts: Vec<Self>) -> Self {
+        let analyses = Self::common(requested, &mut parts);
         let rounded = parts.iter().any(|part| part.rounded);
         let flows = parts.into_iter().flat_map(|part| part.flows).collect();
         Self { analyses, flows, left_out: Vec::new(), rounded }
     }
 
     /// Removes the results of analyses that do not apply to all parts of the flows, and prints the
-    /// reasons once. Returns the analyses that remain.
+    /// reasons once. Returns the remaining analyses.
     fn common<'p>(
-        asked: &[Analysis],
+        requested: &[Analysis],
         parts: impl IntoIterator<Item = &'p mut Self>,
     ) -> Vec<Analysis> {
         let parts: Vec<&mut Self> = parts.into_iter().collect();
@@ -336,7 +336,7 @@ impl Applied {
         left_out.into_iter().for_each(|text| eprintln!("planimeter: {text}"));
         let everywhere =
             |analysis: &Analysis| parts.iter().all(|part| part.analyses.contains(analysis));
-        let common: Vec<Analysis> = asked.iter().copied().filter(everywhere).collect();
+        let common: Vec<Analysis> = requested.iter().copied().filter(everywhere).collect();
         for part in parts {
             let keeps: Vec<bool> =
                 part.analyses.iter().map(|analysis| common.contains(analysis)).collect();
@@ -384,8 +384,8 @@ fn plot(bounds: &Bounds<'_>, folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the names of the flows whose smallest delay bound exceeds the deadline, in descending
-/// order of this bound.
+/// Returns the names of the flows whose delay is not proven to meet the deadline: their smallest
+/// delay bound exceeds it. The flow with the largest bound comes first.
 fn late<'a>(bounds: &Bounds<'a>, deadline: &Rational) -> Vec<&'a str> {
     let least = |row: &Vec<Assessed>| row.iter().map(|a| a.bound.delay.clone()).min();
     let flows = bounds.flows.iter().filter_map(|row| Some((least(row)?, row.first()?.bound.flow)));
@@ -394,9 +394,8 @@ fn late<'a>(bounds: &Bounds<'a>, deadline: &Rational) -> Vec<&'a str> {
     late.into_iter().map(|(_, flow)| bounds.network.flow(flow).name.as_str()).collect()
 }
 
-/// Returns whether the command fails, which is the case if a simulated run exceeds a bound, if a
-/// maximum delay or a threshold is not met, or if a flow has no bound and `allow_unbounded` is
-/// false.
+/// Returns whether the command fails: if a simulated run exceeds a bound, if a maximum delay or a
+/// threshold is not met, or if a flow has no bound and `allow_unbounded` is false.
 fn has_failed(bounds: &Bounds<'_>, allow_unbounded: bool) -> bool {
     let unbounded = !allow_unbounded && !bounds.unbounded().is_empty();
     let failed = !bounds.missed().is_empty() || !bounds.broken().is_empty();

@@ -19,8 +19,14 @@ use p4lang::p4info::{self, P4InfoError};
 use p4lang::preprocess::DiskFiles;
 use p4lang::source::SourceMap;
 use p4runtime::p4info::text;
+use provenance::Provenance;
+use report::page::document::{Document, Section, json};
+use report::page::{Cell, Table};
+use report::value::Value;
+use statistics::Unit;
 
 use crate::failure::Failure;
+use crate::invocation;
 use crate::output::layout;
 use crate::program::{self, Sources, architecture};
 use crate::testgen;
@@ -72,6 +78,9 @@ Examples:
   What no packet reaches, whatever the tables contain:
     planimeter compile programs/router.p4 --dead
 
+  The same for other programs:
+    planimeter compile programs/router.p4 --explain --json
+
   The parts of a program of which only the BMv2 JSON is available:
     planimeter compile l2.json --explain
 
@@ -115,20 +124,25 @@ pub(crate) struct Arguments {
     /// The format of the files: text, json or binary [by their endings] (--ir: text or json)
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
-    /// Print headers, parsers, tables, actions and externs as a tree, the functions of device models
-    /// that a packet needs on each path through the program, and what machine code leaves to the
-    /// interpreter
+    /// Print headers, parsers, tables, actions and externs as a tree, the functions of device
+    /// models that a packet needs on each path through the program, and what machine code leaves to
+    /// the interpreter
     #[arg(long)]
     explain: bool,
     /// List the constraints on entries and actions, from @entry_restriction and @action_restriction
     #[arg(long)]
     constraints: bool,
-    /// List the statements, branches, parser states, select cases and actions that no packet reaches
+    /// List the statements, branches, parser states, select cases and actions that no packet
+    /// reaches
     #[arg(long)]
     dead: bool,
     /// Print the program as P4 with includes and macros resolved
     #[arg(long)]
     pp: bool,
+    /// Print what was compiled, and what --explain and --dead find, as JSON in the format of
+    /// result.json
+    #[arg(long, conflicts_with_all = ["pp", "constraints"])]
+    json: bool,
 }
 
 impl Arguments {
@@ -145,6 +159,7 @@ impl Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let started = arguments.json.then(invocation::start);
     let path = &arguments.program;
     let (program, sources) = program::load_with_sources(path, &arguments.sources)?;
     let refused = |errors: &[P4InfoError]| refused(path, &program, &sources, errors);
@@ -158,7 +173,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if arguments.pp {
         outputs.push((PathBuf::from("-"), pretty(path, &arguments.sources)?.into_bytes()));
     }
-    if arguments.explain {
+    if let Some(started) = &started {
+        let found = document(arguments, &program, started.provenance())?;
+        outputs.push((PathBuf::from("-"), json::to_json(&found).into_bytes()));
+    }
+    if arguments.explain && !arguments.json {
         let tree = tree::wrapped(&explain::tree(&program), layout().width.clamp(80, 160));
         let (paths, code) = (paths::text(&program), machine_code::text(&program));
         outputs.push((PathBuf::from("-"), format!("{tree}{paths}{code}").into_bytes()));
@@ -168,7 +187,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let list = constraints::list(&info).map_err(Failure::run)?;
         outputs.push((PathBuf::from("-"), list.into_bytes()));
     }
-    if arguments.dead {
+    if arguments.dead && !arguments.json {
         outputs.push((PathBuf::from("-"), testgen::dead(path, &program)?.into_bytes()));
     }
     // All outputs are produced before the first is written, so that a refused program leaves no
@@ -202,6 +221,51 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         write(&to, &bytes)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns a document about the compiled program, with the results of `--explain` and `--dead` if
+/// they are requested.
+fn document(
+    arguments: &Arguments,
+    program: &Program,
+    provenance: Provenance,
+) -> Result<Document, Failure> {
+    let path = &arguments.program;
+    let count = |number: usize| Cell::from(Value::new(number as f64, Unit::Count));
+    let columns = ["program", "architecture", "tables", "actions", "extern instances"];
+    let mut table = Table::of_values("Program", columns);
+    table.row([
+        Cell::text(path.display().to_string()),
+        Cell::text(architecture(program)),
+        count(program.tables.len()),
+        count(program.actions.len()),
+        count(program.externs.len()),
+    ]);
+    let tree = explain::tree(program);
+    let lines = tree.lines().filter(|_| arguments.explain);
+    let mut sections = vec![Section {
+        id: "program".to_owned(),
+        title: "Program".to_owned(),
+        text: lines.map(str::to_owned).collect(),
+        tables: vec![table],
+        ..Section::default()
+    }];
+    if arguments.explain {
+        sections.extend([paths::section(program), machine_code::section(program)]);
+    }
+    if arguments.dead {
+        sections.push(testgen::dead_section(path, program)?);
+    }
+    Ok(Document {
+        kind: "compile",
+        title: path.display().to_string(),
+        findings: Vec::new(),
+        notes: Vec::new(),
+        partial: None,
+        claims: Vec::new(),
+        sections,
+        provenance,
+    })
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -273,8 +337,7 @@ fn ir_bytes(program: &Program, format: Format) -> Result<Vec<u8>, Failure> {
     })
 }
 
-/// Prints the errors because of which a program has no P4Info, and returns the failure of the
-/// command.
+/// Prints the reasons why a program has no P4Info, and returns the failure of the command.
 fn refused(path: &Path, program: &Program, sources: &SourceMap, errors: &[P4InfoError]) -> Failure {
     let name = path.display().to_string();
     eprint!("{}", p4info::render(program, errors, sources, &name, program::style()));

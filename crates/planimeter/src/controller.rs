@@ -43,7 +43,7 @@ const P4RUNTIME_ALONE: [&str; 9] = [
     "device-config",
     "tls-server-name",
 ];
-/// The flags of `planimeter controller` that have no effect on the stand-in for ONOS. The list
+/// The flags of `planimeter controller` that have no effect if it stands in for ONOS. The list
 /// omits the flags that apply only to OpenFlow, and those that the argument parser already refuses.
 const NOT_FOR_ONOS: [&str; 12] = [
     "idle-timeout",
@@ -303,7 +303,7 @@ fn rates(before: &Counts, after: &Counts, time: Duration) -> String {
     )
 }
 
-/// Returns a device id that two of the switches have; `None` if there is none.
+/// Returns a device id that several of the switches have, or `None` if all ids differ.
 fn repeated_device(targets: &[Target]) -> Option<u64> {
     let mut seen = std::collections::BTreeSet::new();
     targets.iter().map(|target| target.device_id).find(|id| !seen.insert(*id))
@@ -336,7 +336,8 @@ fn targets(flags: &arguments::P4Runtime) -> Result<Vec<Target>, Failure> {
     Ok(targets)
 }
 
-/// Reads the model of a controller that `--model` names; `None` without the flag.
+/// Reads the model of a controller from the file that `--model` names, or returns `None` without
+/// the flag.
 fn model(arguments: &Arguments) -> Result<Option<Model>, Failure> {
     let Some(file) = &arguments.model else { return Ok(None) };
     if arguments.application.forwarding().is_none() {

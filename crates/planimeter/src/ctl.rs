@@ -27,10 +27,10 @@ use remote::Remote;
 
 pub(crate) use arguments::Arguments;
 
-/// The interval at which the interrupt flag is checked while lines are waited for.
+/// The interval at which the interrupt flag is checked while the command waits for lines of input.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// The address that stands for no device.
+/// The address that stands for no device, so that commands are only checked.
 const NO_DEVICE: &str = "-";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
 }
 
-/// The part of the command between a session and its user.
+/// The connection between a session and its user: it runs commands and prints their results.
 struct Front<'a> {
     session: Session<'a>,
     arguments: &'a Arguments,
@@ -74,7 +74,7 @@ struct Front<'a> {
 }
 
 impl Front<'_> {
-    /// Runs one command, and prints its results as they come.
+    /// Runs one command, and prints each result as soon as it arrives.
     fn command(
         &mut self,
         run: impl FnOnce(&mut Session<'_>, &mut dyn FnMut(Item)) -> Result<Flow, CommandError>,
@@ -94,7 +94,7 @@ impl Front<'_> {
         run(&mut self.session, &mut sink)
     }
 
-    /// Runs the command of the command line.
+    /// Runs the command that the command line contains, and returns the exit status.
     fn one(
         &mut self,
         run: impl FnOnce(&mut Session<'_>, &mut dyn FnMut(Item)) -> Result<Flow, CommandError>,
@@ -110,7 +110,8 @@ impl Front<'_> {
         }
     }
 
-    /// Runs the commands in lines. After a failed one, others run only with `--keep-going`.
+    /// Runs the commands in the lines of the input `from`. After a command has failed, the
+    /// following ones run only with `--keep-going`.
     fn lines(
         &mut self,
         from: impl BufRead + Send + 'static,
@@ -152,7 +153,8 @@ impl Front<'_> {
     }
 }
 
-/// Returns a trace as text and as JSON, both as `planimeter switch --trace` writes them.
+/// Returns a trace as text and as JSON, in the forms in which `planimeter switch --trace` writes
+/// it.
 fn trace_view(trace: &traces::Trace, has_values: bool) -> View {
     let json = traces::Format::Json.bytes(trace);
     let json: Value = serde_json::from_slice(&json).unwrap_or_default();
@@ -160,7 +162,8 @@ fn trace_view(trace: &traces::Trace, has_values: bool) -> View {
     View { text, json: json!({ "kind": "trace", "trace": json }) }
 }
 
-/// Returns lines as they come. A thread reads them, because reading cannot be interrupted.
+/// Starts to read the input, and returns a channel with its lines. A separate thread reads them,
+/// because reading cannot be interrupted.
 fn lines(from: impl BufRead + Send + 'static) -> io::Result<Receiver<io::Result<String>>> {
     /// The number of lines that are read ahead.
     const AHEAD: usize = 64;
@@ -176,8 +179,8 @@ fn lines(from: impl BufRead + Send + 'static) -> io::Result<Receiver<io::Result<
     Ok(receiver)
 }
 
-/// Returns the exit status for a failed command: 2 for wrong input, 3 for a device that is out of
-/// reach, and 1 for a device that refuses.
+/// Returns the exit status for a failed command: 2 for wrong input, 3 for a device that cannot be
+/// reached, and 1 for a request that the device refuses.
 fn failure(error: &CommandError) -> Failure {
     match error {
         CommandError::Device(DeviceError::Interrupted) => Failure::Interrupted,

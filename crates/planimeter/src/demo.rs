@@ -53,8 +53,8 @@ pub(crate) struct Arguments {
     papers: ForPapers,
 }
 
-/// A section of the report with its findings and notes, which one of the demo's measurements
-/// contributes.
+/// A section of the demo's report with its findings and notes. Each of the demo's measurements
+/// returns one.
 struct Part {
     section: Section,
     /// The main results of the section, each as a sentence.
@@ -63,10 +63,10 @@ struct Part {
     notes: Vec<String>,
 }
 
-/// A function that makes one of the demo's measurements, and returns its part of the report.
+/// A function that performs one of the demo's measurements, and returns its part of the report.
 type Measure<'a> = Box<dyn FnOnce(&mut Known) -> Result<Part, Failure> + 'a>;
 
-/// The results of the demo's earlier measurements that later ones need.
+/// The results of earlier measurements of the demo that later measurements need.
 #[derive(Default)]
 struct Known {
     /// The measured controller as a server of the network to be bounded. It is `None` before the
@@ -76,8 +76,9 @@ struct Known {
     /// packets of the demo's network need. It is `None` before the measurement, and if the delay
     /// cannot be predicted.
     longest: Option<::device::campaign::Picoseconds>,
-    /// The two directions of the slow path of a switch as servers of that network: packet-ins, and
-    /// packet-outs. It is `None` before the measurement, and if packets were lost at every load.
+    /// The two directions of the slow path of a switch as servers of the network to be bounded:
+    /// packet-ins, and packet-outs. It is `None` before the measurement, and if packets were lost
+    /// at every load.
     slow_path: Option<(::device::export::Server, ::device::export::Server)>,
 }
 

@@ -1,4 +1,4 @@
-//! `planimeter dut`: measures a switch from the controller's side.
+//! `planimeter dut`: measures a switch (the device under test) from the controller's side.
 
 mod arguments;
 mod capacity;
@@ -105,7 +105,7 @@ impl Watch for Bar {
     }
 }
 
-/// Says where a switch is waited for.
+/// Prints the address at which the command waits for a switch to connect, unless `is_quiet` is set.
 fn listens(address: SocketAddr, is_quiet: bool) {
     if !is_quiet {
         eprintln!("planimeter: waiting for an OpenFlow switch at {address}");

@@ -1,8 +1,8 @@
-//! Files of commands of simple_switch_CLI, or of `planimeter ctl`, as entries of a switch that is about
-//! to start: `cli_input` of topologies, `stf --entries`, and `switch --runtime-json`.
+//! Reads files of commands of simple_switch_CLI, or of `planimeter ctl`, as entries of a switch
+//! that is about to start: `cli_input` of topologies, `stf --entries`, and `switch --runtime-json`.
 //!
-//! The commands run on a switch in memory that has the program's P4Info and no packets. The entities
-//! that it has afterwards are those that the file asks for.
+//! The commands run on a switch in memory that has the program's P4Info and receives no packets.
+//! Its entities after the last command are those that the new switch gets.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -25,15 +25,15 @@ use queues::Configuration;
 
 use crate::failure::Failure;
 
-/// The entities and the queues that a file of commands asks for.
+/// The entities and the queues that the commands of a file configure.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct Configured {
     pub(crate) updates: Vec<Update>,
     pub(crate) queues: Configuration,
 }
 
-/// Runs the commands of the file at `path`, whose text is given, for a program with this P4Info.
-pub(crate) fn run(path: &Path, text: &str, p4info: &P4Info) -> Result<Asked, Failure> {
+/// Runs the commands in `text`, the content of the file at `path`, for a program with this P4Info.
+pub(crate) fn run(path: &Path, text: &str, p4info: &P4Info) -> Result<Configured, Failure> {
     let schema = Schema::new(p4info.clone()).map_err(Failure::input)?;
     let mut device = InMemory::new(schema);
     let mut session = Session::new(&mut device, false).map_err(Failure::input)?;
@@ -48,13 +48,13 @@ pub(crate) fn run(path: &Path, text: &str, p4info: &P4Info) -> Result<Asked, Fai
         }
     }
     drop(session);
-    Ok(device.asked())
+    Ok(device.configured())
 }
 
 /// A switch in memory.
 struct InMemory {
     store: Store,
-    /// What was written, in order.
+    /// The written entities, in the order of the writes.
     written: Vec<Entity>,
     queues: Configuration,
 }
@@ -64,10 +64,11 @@ impl InMemory {
         Self { store: Store::new(schema), written: Vec::new(), queues: Configuration::default() }
     }
 
-    /// Returns what is there after all commands: entities by their keys, in the order in which they
-    /// were first written, with members and groups before the entries that refer to them. Cells of
-    /// arrays have no such state to be read, and are written again in their order.
-    fn asked(self) -> Asked {
+    /// Returns the updates that bring a new switch into the state after all commands. Entities come
+    /// in the order in which they were first written, except that members and groups precede the
+    /// entries that refer to them. Cells of arrays are written again as the commands wrote them,
+    /// because the switch in memory does not store them.
+    fn configured(self) -> Configured {
         let Self { store, written, queues } = self;
         let (mut members, mut groups) = (Vec::new(), Vec::new());
         let (mut others, mut cells) = (Vec::new(), Vec::new());
@@ -90,11 +91,12 @@ impl InMemory {
         }
         let all = members.into_iter().chain(groups).chain(others).chain(cells);
         let update = |entity: Entity| Update { r#type: kind(&entity).into(), entity: Some(entity) };
-        Asked { updates: all.map(update).collect(), queues }
+        Configured { updates: all.map(update).collect(), queues }
     }
 }
 
-/// Returns how an entity is written to a new switch: default entries and cells are there already.
+/// Returns the type of the update that writes an entity to a new switch. Default entries and cells
+/// exist there already, so they are modified.
 fn kind(entity: &Entity) -> Type {
     match &entity.entity {
         Some(Kind::TableEntry(entry)) if entry.is_default_action => Type::Modify,
@@ -109,8 +111,8 @@ fn kind(entity: &Entity) -> Type {
     }
 }
 
-/// Returns what identifies an entity, to read it. Returns `None` for cells of arrays and whatever
-/// else is not read back.
+/// Returns an entity that selects `entity` in a Read. Returns `None` for cells of arrays and other
+/// entities that are not read back.
 fn key(entity: &Entity) -> Option<Entity> {
     Some(match entity.entity.as_ref()? {
         Kind::TableEntry(entry) => TableEntry {
@@ -160,7 +162,7 @@ fn refused(error: &EntityError) -> DeviceError {
     DeviceError::Refused { code: error.code(), message: error.message().to_owned() }
 }
 
-/// The error for what a switch without packets and clients cannot do.
+/// Returns the error for an operation that a switch without packets and clients cannot perform.
 fn impossible<T>() -> Result<T, DeviceError> {
     let reason = "it needs a switch that runs, and a file of entries is read before that; use `planimeter ctl`";
     Err(DeviceError::Unsupported(reason.to_owned()))
@@ -251,7 +253,8 @@ impl Device for InMemory {
     }
 }
 
-/// Returns whether a file has commands: one that begins with a brace is a `runtime.json`.
+/// Returns whether a file contains commands. A file that begins with a brace is a `runtime.json`
+/// instead.
 pub(crate) fn has_commands(text: &str) -> bool {
     !text.trim_start().starts_with('{')
 }

@@ -10,7 +10,7 @@ use provenance::{Began, Build};
 use crate::failure::Failure;
 use crate::probe::arguments;
 
-/// How the command was started within a process of another program.
+/// The way in which the command was started within a process of another program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Started {
     /// The command line, which begins with the name of the command.

@@ -83,7 +83,7 @@ pub fn run(started: Started) -> u8 {
     status
 }
 
-/// Returns an exit status as a number, in which the standard library does not offer it.
+/// Returns the number of an exit status. The standard library has no function for it.
 fn status(code: ExitCode) -> u8 {
     (0..=u8::MAX).find(|number| ExitCode::from(*number) == code).unwrap_or(1)
 }

@@ -1,5 +1,6 @@
-//! The file of `--mappings`: numbers for strings of translated types (`@p4runtime_translation`),
-//! beside those that `@p4runtime_translation_mappings` of the program gives.
+//! The file of `--mappings`, which assigns numbers to strings of translated types
+//! (`@p4runtime_translation`), in addition to those that the program assigns with
+//! `@p4runtime_translation_mappings`.
 //!
 //! The file is TOML, with a table for each type: `[vrf_id_t]`, and in it `"vrf-1" = 1`.
 
@@ -19,10 +20,11 @@ use crate::program;
 
 /// The annotation that marks a translated type.
 const TRANSLATION: &str = "p4runtime_translation";
-/// The annotation that gives strings their numbers.
+/// The annotation that maps strings to numbers.
 const MAPPINGS: &str = "p4runtime_translation_mappings";
 
-/// A number in the file. Numbers of more than 63 bits are strings in TOML.
+/// A number in the file. Numbers of more than 63 bits are written as strings, because TOML has no
+/// such integers.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Number {
@@ -30,7 +32,7 @@ enum Number {
     Text(String),
 }
 
-/// The pairs of one type, each with its line in the file.
+/// The strings of one type with their numbers, and the line of each in the file.
 #[derive(Debug, Default)]
 struct OfType {
     pairs: Vec<GivenNumber>,
@@ -40,7 +42,7 @@ struct OfType {
 /// The content of a file of mappings.
 #[derive(Debug)]
 pub(crate) struct Mappings {
-    /// The path of the file, for messages.
+    /// The path of the file, for error messages.
     name: String,
     types: BTreeMap<String, OfType>,
 }
@@ -81,12 +83,13 @@ impl Mappings {
         Ok(mappings)
     }
 
-    /// Returns the numbers by type.
+    /// Returns the assigned numbers of each type.
     pub(crate) fn numbers(self) -> GivenNumbers {
         self.types.into_iter().map(|(of, numbers)| (of, numbers.pairs)).collect()
     }
 
-    /// Adds annotations with the numbers to the types of a program, as if the source had them.
+    /// Adds the numbers of the file to the types of a program, as annotations like those in P4
+    /// source.
     ///
     /// # Errors
     /// Returns an error that names the line if the program lacks a type, or if a number does not
@@ -112,7 +115,7 @@ impl Mappings {
         Ok(())
     }
 
-    /// Returns the pairs of a type that the program does not have yet.
+    /// Returns the strings and numbers of a type that the program does not contain yet.
     fn new_of(
         &self,
         program: &Program,
@@ -143,7 +146,7 @@ impl Mappings {
             .map_err(|(position, why)| self.at(numbers, position, of, &why))
     }
 
-    /// Returns a message about a pair of a type.
+    /// Returns an error message about one string of a type, with its line.
     fn at(&self, numbers: &OfType, position: usize, of: &str, why: &str) -> String {
         match numbers.lines.get(position) {
             Some(line) => format!("{}: line {line}: type {of}: {why}", self.name),

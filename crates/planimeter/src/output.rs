@@ -53,7 +53,7 @@ pub(crate) struct ForPapers {
 }
 
 impl ForPapers {
-    /// Returns the flags as they are typed; empty if none was given.
+    /// Returns the flags as they are typed (empty if none was given).
     pub(crate) fn words(self) -> String {
         let width = self.figure_width.map(|width| format!("--figure-width {width}"));
         let latex = self.latex.then(|| "--latex".to_owned());
@@ -96,6 +96,43 @@ pub(crate) fn leave<W>(
         println!("\nReport: {}", directory.path().join("report.html").display());
     }
     Ok(())
+}
+
+/// The flags of verbs that print their result, and leave files only if they are asked to.
+#[derive(Debug, Args)]
+pub(crate) struct Printed {
+    /// Print the result as JSON, in the format of result.json
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Also leave report.html, result.json and data/ in this directory, new or empty
+    #[arg(long, short, value_name = "DIRECTORY")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+impl Printed {
+    /// Prints a document as JSON or as `text`. If a directory is named, also writes the document and
+    /// further text files, each given by name and content, into it. `verb` is the name of the
+    /// subcommand.
+    pub(crate) fn leave(
+        &self,
+        verb: &str,
+        document: &Document,
+        text: impl FnOnce() -> String,
+        files: &[(String, String)],
+    ) -> Result<(), Failure> {
+        let Some(path) = &self.output else {
+            match self.json {
+                true => print!("{}", json::to_json(document)),
+                false => print!("{}", text()),
+            }
+            return Ok(());
+        };
+        let directory = directory(Some(path.as_path()), verb, Papers::default())?;
+        let files: Vec<(&str, &str)> =
+            files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+        let write = |directory: &RunDirectory| directory.write_document(document, &files);
+        leave(&directory, self.json, || json::to_json(document), text, write)
+    }
 }
 
 /// Prints a document and writes it into the run directory. Returns the exit status 0 if the

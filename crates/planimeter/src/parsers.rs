@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 /// Returns a parser of an argument that must be one of the names in `known`. It yields the value
-/// beside the name.
+/// that `known` assigns to the name.
 pub(crate) fn one_of<T: Clone + Send + Sync + 'static>(
     known: impl IntoIterator<Item = (&'static str, T)>,
 ) -> impl TypedValueParser<Value = T> {

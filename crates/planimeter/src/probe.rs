@@ -217,7 +217,7 @@ fn verdict(result: &RunResult, interrupted: bool, allow_missing: bool) -> u8 {
 }
 
 /// The observer of a run. It shows the progress, and writes the results so far to disk, so that
-/// they remain even if the process is killed.
+/// they survive if the process is killed.
 pub(crate) struct Keeper<'a> {
     pub(crate) progress: Progress,
     pub(crate) directory: &'a RunDirectory,
@@ -259,7 +259,7 @@ mod tests {
         fn trial_ended(&mut self, _: &Trial, _: &RunResult) {}
     }
 
-    /// Returns the result of a run whose controller cannot be reached.
+    /// Returns the result for a controller that cannot be reached.
     fn out_of_reach() -> RunResult {
         let absent = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = absent.local_addr().expect("bound").to_string();

@@ -51,8 +51,8 @@ impl Drop for Steps {
 }
 
 /// Does work that takes long for large inputs, and returns its result. If the work takes more than
-/// a second, shows how many of its `of` items are finished, as `done` counts them: with a progress
-/// bar on a terminal, and otherwise by a message each minute.
+/// a second, shows how many of its `of` items are finished, according to `done`. On a terminal this
+/// is a progress bar, and otherwise a message each minute.
 pub(crate) fn while_counting<R>(
     of: usize,
     what: &str,

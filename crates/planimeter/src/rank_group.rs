@@ -24,9 +24,10 @@ pub(crate) struct RankGroup {
 pub(crate) struct Items {
     /// The name of each item of work, for reports.
     pub(crate) names: Vec<String>,
-    /// Further input of the work that must be equal at all ranks, such as the text of a file.
+    /// Further input of the work, such as the text of a file. All ranks must have the same.
     pub(crate) basis: String,
-    /// The cores that the items occupy, if ranks must not share cores; otherwise `None`.
+    /// The numbers of the cores on which the items run, if ranks must not share cores, and
+    /// otherwise `None`.
     pub(crate) cores: Option<Vec<usize>>,
 }
 

@@ -1,5 +1,5 @@
-//! `planimeter reproduce`: figures and tables of three papers, with published values beside
-//! measured ones.
+//! `planimeter reproduce`: reproduces figures and tables of three papers, with published values
+//! beside measured ones.
 //!
 //! The published values are data files (`published/` in this crate), each with its source. The
 //! measured values come from an [`Experiment`], which may serve several figures. [`section`]

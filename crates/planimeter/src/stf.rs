@@ -4,6 +4,7 @@ mod captures;
 mod coverage;
 mod crossings;
 mod entries;
+mod figures;
 pub(crate) mod topology;
 mod tracing;
 
@@ -63,6 +64,8 @@ Statements, one a line; `#` begins a comment:
   act_prof_add_member_to_group PROFILE MEMBER GROUP, act_prof_remove_member_from_group,
   table_indirect_add TABLE KEY:MATCH ... MEMBER, table_indirect_add_with_group TABLE ... GROUP
   wait                               one second passes
+  expire_time PROFILE TIME           entries that get this expire time profile from now on have
+                                     this timeout (PNA)
   at TIME [every TIME times NUMBER]  the next packet arrives at this time since the start, and
                                      again
 With --topology:
@@ -113,6 +116,9 @@ Examples:
   Write the packets that arrived and left to a capture for each port and direction:
     planimeter stf --pcap-out captures programs/router.p4
 
+  Write the outcome of each script, and the counts of queues, for other programs:
+    planimeter stf --result outcome.json programs/router.p4
+
   Send the packets of a capture to port 1 after the script has installed its entries:
     planimeter stf --pcap-in 1=web.pcap --pcap-out captures programs/router.p4
 
@@ -137,8 +143,8 @@ pub(crate) struct Arguments {
     script: Vec<PathBuf>,
     #[command(flatten)]
     stored: Stored,
-    /// Install the entries of this file before the script: a runtime.json of the p4lang tutorials, or
-    /// commands of simple_switch_CLI
+    /// Install the entries of this file before the script: a runtime.json of the p4lang tutorials,
+    /// or commands of simple_switch_CLI
     #[arg(long, value_name = "FILE")]
     entries: Vec<PathBuf>,
     /// Run the program on every switch of this topology.json of the p4lang tutorials that names no
@@ -200,10 +206,14 @@ pub(crate) struct Arguments {
     /// each has a folder in DIR with its name
     #[arg(long, value_name = "DIR")]
     pcap_out: Option<PathBuf>,
-    /// Write the delay of each packet that crosses the network of --topology to FILE as CSV, with the
-    /// line of the script that sent it, its ports, and the times at which it entered and left
+    /// Write the delay of each packet that crosses the network of --topology to FILE as CSV, with
+    /// the line of the script that sent it, its ports, and the times at which it entered and left
     #[arg(long, value_name = "FILE", requires = "topology")]
     delays: Option<PathBuf>,
+    /// Write the outcome of each script, and what each queue of --topology has done, to FILE as JSON
+    /// in the format of result.json
+    #[arg(long, value_name = "FILE")]
+    result: Option<PathBuf>,
 }
 
 /// Splits the value of `--queue` into the name of a switch and a line of its configuration.
@@ -228,8 +238,8 @@ impl Arguments {
         }
     }
 
-    /// Returns the file to which the coverage is written as JSON; `None` if `--coverage` was not
-    /// given or names no file.
+    /// Returns the file into which the coverage is written as JSON, or `None` if `--coverage` was
+    /// not given or names no file.
     fn coverage_file(&self) -> Option<&PathBuf> {
         self.coverage.as_ref()?.as_ref()
     }
@@ -261,18 +271,40 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         None => script(path),
     };
     let read = scripts.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-    let mut kept = tracing::Kept::new(&arguments.tracing)?;
+    let kept = tracing::Kept::new(&arguments.tracing)?;
     let captures = match &arguments.pcap_out {
         Some(directory) => captures::folders(directory, &scripts),
         None => Vec::new(),
     };
     let scripts = Scripts { paths: &scripts, read: &read, captures: &captures };
+    let figures = arguments.result.is_some().then(figures::Figures::new);
+    let mut kept = Kept { traces: kept, figures };
     let passed = match &topology {
         Some(topology) => network(topology, path, scripts, arguments, &mut kept)?,
         None => switch(path, scripts, arguments, &mut kept)?,
     };
-    kept.finish(path, passed)?;
+    let Kept { traces, figures } = kept;
+    traces.finish(path, passed)?;
+    if let (Some(file), Some(figures)) = (&arguments.result, figures) {
+        figures.write(file, path)?;
+    }
     Ok(ExitCode::from(u8::from(!passed)))
+}
+
+/// The results that are collected over all scripts.
+struct Kept {
+    traces: tracing::Kept,
+    /// The figures for `--result`, or `None` without the flag.
+    figures: Option<figures::Figures>,
+}
+
+impl Kept {
+    fn keep(&mut self, script: &Path, report: &Report) -> Result<(), Failure> {
+        if let Some(figures) = &mut self.figures {
+            figures.add(script, report);
+        }
+        self.traces.keep(script, report)
+    }
 }
 
 /// The parsed scripts of the command line, with their paths.
@@ -280,7 +312,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 struct Scripts<'s> {
     paths: &'s [PathBuf],
     read: &'s [Script],
-    /// The folder for the captures of each script; empty if no captures are written.
+    /// The folder for the captures of each script (empty if no captures are written).
     captures: &'s [PathBuf],
 }
 
@@ -300,7 +332,7 @@ impl<'s> Scripts<'s> {
 struct ScriptFile<'s> {
     path: &'s Path,
     script: &'s Script,
-    /// The folder for the captures of this script; `None` if no captures are written.
+    /// The folder for the captures of this script, or `None` if no captures are written.
     captures: Option<&'s Path>,
 }
 
@@ -310,7 +342,7 @@ fn switch(
     path: &Path,
     scripts: Scripts<'_>,
     arguments: &Arguments,
-    kept: &mut tracing::Kept,
+    kept: &mut Kept,
 ) -> Result<bool, Failure> {
     let program = arguments.stored.load(path)?;
     let mut coverage = arguments.coverage.is_some().then(|| Coverage::new(&program));
@@ -337,7 +369,7 @@ fn network(
     path: &Path,
     scripts: Scripts<'_>,
     arguments: &Arguments,
-    kept: &mut tracing::Kept,
+    kept: &mut Kept,
 ) -> Result<bool, Failure> {
     let programs = topology.programs(path, &arguments.stored)?;
     let quiet = arguments.quiet;
@@ -405,8 +437,8 @@ fn parsed(path: &Path, text: &str) -> Result<Script, Failure> {
     })
 }
 
-/// Runs a script against a fresh switch, and returns the report. A compiled program runs in each
-/// way in which it can be executed, and all runs must agree.
+/// Runs a script against a fresh switch, and returns the report. If the program is compiled, the
+/// script is run once for each way in which the switch can execute it, and all runs must agree.
 fn one_script(
     program: &Program,
     script: ScriptFile<'_>,
@@ -420,7 +452,7 @@ fn one_script(
         }
     }
     if switch.compiled().is_none() {
-        return one_run(&mut switch, program, script, (false, true), coverage, arguments);
+        return one_run(&mut switch, program, script, RunForm::TRACED, coverage, arguments);
     }
     let mut runs = Vec::new();
     for way in switch.ways() {
@@ -429,17 +461,17 @@ fn one_script(
             switch.choose_way(Some(way));
             // The interpreter records the traces. All other ways must have the same results.
             let is_traced = way == Way::Interpreter && !together;
-            let report =
-                one_run(&mut switch, program, script, (together, is_traced), None, arguments)?;
+            let form = RunForm { together, is_traced };
+            let report = one_run(&mut switch, program, script, form, None, arguments)?;
             runs.push(Ran { way, together, report, digests: switch.take_digests() });
         }
     }
     Ok(of_all_ways(runs))
 }
 
-/// Combines several runs of a script, each of which executed a compiled program in another way.
-/// Returns the report of the first run, to which the differences between the runs are added as
-/// failures.
+/// Combines the reports of several runs of a script, in each of which the switch executed a
+/// compiled program in another way. Returns the report of the first run, to which the differences
+/// between the runs are added as failures.
 fn of_all_ways(runs: Vec<Ran>) -> Report {
     let different = disagreements(&runs);
     let mut report = runs.into_iter().next().map(|ran| ran.report).unwrap_or_default();
@@ -447,14 +479,26 @@ fn of_all_ways(runs: Vec<Ran>) -> Report {
     report
 }
 
-/// Runs a script against a switch that was just loaded, and returns the report. Packets are
-/// processed in bursts if `together` is set, and otherwise one by one. They are traced if
-/// `is_traced` is set and the command line asks for traces.
+/// The form in which a script is run.
+#[derive(Clone, Copy)]
+struct RunForm {
+    /// Whether packets are processed in bursts, rather than one by one.
+    together: bool,
+    /// Whether packets are traced if the command line asks for traces.
+    is_traced: bool,
+}
+
+impl RunForm {
+    /// A run with traces, in which packets are processed one by one.
+    const TRACED: Self = Self { together: false, is_traced: true };
+}
+
+/// Runs a script against a switch that was just loaded, and returns the report.
 fn one_run(
     switch: &mut Switch,
     program: &Program,
     ScriptFile { path, script, .. }: ScriptFile<'_>,
-    (together, is_traced): (bool, bool),
+    RunForm { together, is_traced }: RunForm,
     coverage: Option<&mut Coverage>,
     arguments: &Arguments,
 ) -> Result<Report, Failure> {
@@ -481,7 +525,8 @@ fn one_run(
 }
 
 /// Creates a fresh switch on the requested execution path, and installs the entries of `files`.
-/// Returns it with the queues of its ports that each file names. `way` selects how the switch executes a compiled program.
+/// Returns the switch, and for each file the queues that the file configures at the switch's ports.
+/// `way` selects how the switch executes a compiled program.
 fn with_entries(
     program: &Program,
     files: &[PathBuf],
@@ -511,8 +556,9 @@ fn fresh(program: &Program, options: Options, arguments: &Arguments) -> Result<S
     Ok(switch)
 }
 
-/// Installs the table entries of files on a switch. Returns the queues of ports that each file
-/// names, or an error if the switch refuses an entry, with and without `--strict`.
+/// Installs the table entries of files on a switch. Returns for each file the queues that it
+/// configures at the switch's ports. Returns an error if the switch refuses an entry, with or
+/// without `--strict`.
 fn install(
     switch: &mut Switch,
     program: &Program,
@@ -540,10 +586,15 @@ fn install(
     Ok(all)
 }
 
-/// Describes what a queue of a network has done. Returns `None` if no packet came to it.
+/// Returns whether any packet arrived at a queue of a network.
+fn had_traffic(record: &QueueRecord) -> bool {
+    record.counts.enqueued + record.counts.dropped() > 0
+}
+
+/// Describes the activity of a queue of a network. Returns `None` if no packet arrived at it.
 fn queue_line(record: &QueueRecord) -> Option<String> {
     let QueueRecord { end, switch, queue, counts } = record;
-    if counts.enqueued + counts.dropped() == 0 {
+    if !had_traffic(record) {
         return None;
     }
     let packets = |count: u64| match count {
@@ -570,6 +621,17 @@ fn queue_line(record: &QueueRecord) -> Option<String> {
     Some(line)
 }
 
+/// Returns the number of packets of a script.
+fn packets(report: &Report) -> u64 {
+    let received = u64::try_from(report.received.len()).unwrap_or(u64::MAX);
+    received.saturating_add(report.from_sources)
+}
+
+/// Returns the number of statements of a script that had no effect.
+fn idle_statements(report: &Report) -> usize {
+    report.notes.iter().filter(|(_, note)| note.starts_with("without effect")).count()
+}
+
 /// Prints the outcome of a script, and returns whether all of its expectations were met.
 fn print(path: &Path, report: &Report, quiet: bool) -> bool {
     let path = path.display();
@@ -587,13 +649,11 @@ fn print(path: &Path, report: &Report, quiet: bool) -> bool {
     for failure in &report.failures {
         print!("{path}: {}", report.describe(failure));
     }
-    let received = u64::try_from(report.received.len()).unwrap_or(u64::MAX);
-    let packets = match received.saturating_add(report.from_sources) {
+    let packets = match packets(report) {
         1 => "1 packet".to_owned(),
         packets => format!("{packets} packets"),
     };
-    let idle = report.notes.iter().filter(|(_, note)| note.starts_with("without effect")).count();
-    let packets = match idle {
+    let packets = match idle_statements(report) {
         0 => packets,
         1 => format!("{packets}, 1 statement without effect"),
         idle => format!("{packets}, {idle} statements without effect"),

@@ -183,7 +183,8 @@ fn watch_over(
     }
 }
 
-/// Returns the line by which the switch announces its addresses and devices. Scripts wait for it.
+/// Returns the line in which the switch announces its addresses and devices. Scripts wait for this
+/// line.
 fn ready(switch: &Switch, planned: &[Planned]) -> String {
     let devices: Vec<String> = planned.iter().map(ToString::to_string).collect();
     let metrics = switch.metrics_address();
@@ -220,7 +221,8 @@ fn summary(device: &DeviceState) -> String {
     )
 }
 
-/// Describes the queues to which packets came, and how exactly their ports were paced.
+/// Describes the queues at which packets arrived, and how precisely their ports kept the configured
+/// rates.
 fn queue_lines(device: &DeviceState) -> Vec<String> {
     let id = device.id;
     let mut lines = Vec::new();
@@ -274,7 +276,7 @@ fn print_line(line: &str) {
     let _ = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
 }
 
-/// Creates the directory for captures that `--pcap` names; `None` without the flag.
+/// Creates the directory for captures that `--pcap` names, or returns `None` without the flag.
 fn captures(matches: &ArgMatches) -> Result<Option<PathBuf>, Failure> {
     let Some(directory) = arguments::captures(matches) else { return Ok(None) };
     std::fs::create_dir_all(directory).map_err(|error| {
@@ -306,7 +308,7 @@ fn tls(matches: &ArgMatches) -> Result<Option<ServerTls>, Failure> {
     Ok(Some(ServerTls { certificate, key, client_authorities }))
 }
 
-/// Returns the log with the traces of packets, if they are to be written.
+/// Returns the log to which traces of packets are written, if they are requested.
 fn log(matches: &ArgMatches) -> Result<Log, Failure> {
     let log = log_of_events(matches)?;
     let Some(path) = matches.get_one::<PathBuf>("trace") else { return Ok(log) };

@@ -1,4 +1,5 @@
-//! The settings of TLS of P4Runtime clients and OpenFlow controllers, from PEM files that flags name.
+//! The settings of TLS of P4Runtime clients and OpenFlow controllers, from PEM files that flags
+//! name.
 
 use std::path::Path;
 
@@ -27,9 +28,9 @@ pub(crate) fn identity(
     }
 }
 
-/// Returns the TLS settings of a client that trusts the certificates of `authorities`; `None`, for
-/// a connection without TLS, if no authorities are named. Returns an error if there is an identity
-/// without authorities.
+/// Returns the TLS settings of a client that trusts the certificate authorities in `authorities`.
+/// If there are none, returns `None`, which stands for a connection without TLS. Returns an error
+/// if there is an identity without authorities.
 pub(crate) fn client(
     authorities: Option<&Path>,
     identity: Option<(Pem, Pem)>,
@@ -44,10 +45,10 @@ pub(crate) fn client(
     }
 }
 
-/// Returns the TLS settings of an OpenFlow controller, which switches connect to: with its identity,
-/// it shows them its certificate, and with `authorities`, they must show certificates of these.
-/// Returns `None`, for connections without TLS, if nothing is named, and an error if there are
-/// authorities without an identity.
+/// Returns the TLS settings of an OpenFlow controller, to which switches connect. The controller
+/// presents the certificate of its identity. With `authorities`, switches must present certificates
+/// that these authorities issued. Returns `None`, for connections without TLS, if neither is given,
+/// and an error if there are authorities without an identity.
 pub(crate) fn openflow(
     authorities: Option<&Path>,
     identity: Option<(Pem, Pem)>,

@@ -1,4 +1,5 @@
-//! The translated types of programs that no controller drives: those of scripts and benchmarks.
+//! The translated types (`@p4runtime_translation`) of programs that no controller drives: those of
+//! scripts and benchmarks.
 
 use std::sync::Arc;
 
@@ -10,11 +11,12 @@ use pipeline::Translated;
 use crate::failure::Failure;
 use crate::mappings;
 
-/// Returns the translated types of a program. A program without strings has none, and neither has
-/// one without a P4Info, since P4Info says which keys and parameters have them.
+/// Returns the translated types of a program, whose values controllers write as strings. A program
+/// without such types has none. A program without a P4Info has none either, since the P4Info states
+/// which keys and parameters have a translated type.
 ///
 /// # Errors
-/// Returns an error if the program gives a string a number that does not fit its type.
+/// Returns an error if the program assigns to a string a number that does not fit its type.
 pub(crate) fn of(program: &Program) -> Result<Arc<Translated>, Failure> {
     if !program.types.user_types.iter().any(mappings::is_text) {
         return Ok(Arc::default());

@@ -1,26 +1,27 @@
 //! The account of a trial: how many packet-ins the probe, the network and the controller each
-//! delayed or lost. It decides which of these three sides limited the answer rate.
+//! delayed or lost. From it follows which of these three sides limited the answer rate.
 //!
-//! Packet-ins of a trial are lost, are late, or pile up. For each side, the account states a lower
-//! and an upper bound on the number of packet-ins for which that side is responsible. A delay of
-//! the probe explains no more packet-ins than its length times the rate, so that a short pause
-//! excuses no long backlog. Bounds add over threads, processes and trials. The side with the
-//! largest lower bound was the limit ([`decision`]). Where no lower bound is high enough, the
+//! Packet-ins of a trial can be lost, late, or part of a backlog. For each side, the account states
+//! a lower and an upper bound on the number of packet-ins for which that side is responsible. A
+//! delay of the probe explains no more packet-ins than its length times the rate, so a short pause
+//! does not excuse a long backlog. Bounds can be added over threads, processes and trials. The side
+//! with the largest lower bound was the limit ([`decision`]). If no lower bound is high enough, the
 //! verdict states the bounds instead of naming a side.
 //!
-//! The causal model:
+//! The account follows from these assumptions:
 //!
-//! * A packet-in that is due is *held* by the probe, *refused* by a connection that the controller
-//!   does not read, in the network, at the controller, answered, or answered and *unread* by the
-//!   probe.
-//! * A packet-in was *passed over* if a later one of its switch was answered and it was not. TCP
-//!   delivers everything or breaks, so the controller dropped it.
+//! * A packet-in that is due is in one of six states. It is *held* by the probe, *refused* by a
+//!   connection from which the controller does not read, in the network, at the controller,
+//!   answered, or answered and *unread* by the probe.
+//! * A packet-in was *passed over* if it was not answered, but a later one of the same switch was.
+//!   TCP delivers everything or breaks, so the controller dropped the packet-in.
 //! * n delayed arrivals delay at most n departures of a work-conserving queue. Therefore the probe
 //!   explains no more of a backlog than the most packet-ins that it held since the queue was last
 //!   empty ([`course`]).
-//! * A *late burst* is a group of packet-ins that leave together after an absence of the probe. A
-//!   queue that drops arrivals when it is full loses at most one packet-in for each one of the
-//!   burst. The probe explains no loss beyond that, and none while no burst disturbs the queue.
+//! * A *late burst* is a group of packet-ins that are sent together because the probe was absent
+//!   before. If a queue drops arrivals when it is full, a burst costs at most as many packet-ins as
+//!   it contains. The probe explains no loss beyond that, and none while no burst disturbs the
+//!   queue.
 //! * While a work-conserving controller has a backlog, its answer rate does not depend on delays of
 //!   the probe ([`service`]).
 //! * Packet-ins that the kernel could not pass on count against the controller if its TCP receive
@@ -45,11 +46,11 @@ pub(crate) use service::Service;
 
 use crate::outcome::{Account, Bounds};
 
-/// The share of the due packet-ins that a loss or a backlog must exceed before it changes the
-/// verdict on which side limited the trial.
-pub(crate) const NOTABLE: f64 = 0.01;
-/// The number of packet-ins that a loss or a backlog must exceed before it changes the verdict on
+/// The share of the due packet-ins that a loss or a backlog must exceed to count in the verdict on
 /// which side limited the trial.
+pub(crate) const NOTABLE: f64 = 0.01;
+/// The number of packet-ins that a loss or a backlog must exceed to count in the verdict on which
+/// side limited the trial.
 const FEW: f64 = 10.0;
 
 /// The bounds on the number of packet-ins for which the probe, the network and the controller are
@@ -60,16 +61,16 @@ pub(crate) struct Explained {
     pub(crate) course: Course,
     pub(crate) service: Option<Service>,
     /// Lower bounds on the number of packet-ins that piled up at the controller (`backlog`), and on
-    /// the number that the controller dropped (`dropped`).
+    /// the number of packet-ins that the controller dropped (`dropped`).
     pub(crate) backlog: u64,
     pub(crate) dropped: u64,
-    /// The tolerance: a bound affects the verdict only if it exceeds this number of packet-ins,
-    /// which is the larger of [`FEW`] and the share [`NOTABLE`] of the due ones.
+    /// The number of packet-ins that a bound must exceed to count in the verdict. It is the larger
+    /// of [`FEW`] and the share [`NOTABLE`] of the due packet-ins.
     pub(crate) tolerance: u64,
 }
 
-/// Computes, for a trial in which packet-ins are due by a schedule, the bounds on the number of
-/// packet-ins for which the probe, the network and the controller are each responsible.
+/// Computes the account of a trial whose packet-ins are due by a schedule: the bounds on the number
+/// of packet-ins for which the probe, the network and the controller are each responsible.
 pub(crate) fn explain(evidence: &Evidence<'_>) -> Explained {
     let hidden = evidence.sockets.map_or(&[][..], |sockets| &sockets.spells);
     let course = Course::of(evidence.observed, evidence.window, hidden);
@@ -122,9 +123,9 @@ pub(crate) fn explain(evidence: &Evidence<'_>) -> Explained {
     Explained { account, course, service, backlog, dropped, tolerance }
 }
 
-/// The shortest absence of the probe, in nanoseconds, that excuses a controller for closing
-/// connections, because the controller may have considered its switches dead. After such an
-/// absence, packet-ins without a connection do not count against the controller.
+/// The shortest absence of the probe, in nanoseconds, after which a controller is excused for
+/// closing connections, because it may have considered the switches dead. After such an absence,
+/// packet-ins that were due without a connection do not count against the controller.
 const EXCUSES_HANGING_UP: u64 = 1_000_000_000;
 
 #[cfg(test)]

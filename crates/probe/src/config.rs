@@ -1,9 +1,10 @@
-//! The configuration of a run.
+//! The configuration of a run of the probe.
 //!
 //! [`Config`] is the checked form that the engines read. The unchecked form, [`Settings`], is a
-//! flat list of texts, one per key, which is filled from a TOML file, flags and the peers' `.ini`
-//! files; [`Settings::resolve`] checks all of them together. One table of [`Setting`]s defines the
-//! keys. Flags, the manual and the reference documentation are generated from this table.
+//! flat list of texts, one per key. It is filled from a TOML file, flags, and `.ini` files of other
+//! tools (OFCProbe and P4RCProbe); [`Settings::resolve`] checks all of them together. One table of
+//! [`Setting`]s defines the keys. Flags, the manual and the reference documentation are generated
+//! from this table.
 
 mod checks;
 mod collection;

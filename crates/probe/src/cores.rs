@@ -1,4 +1,4 @@
-//! Placement of the engine threads on cores.
+//! Places the engine threads, which send packet-ins and read answers, on cores of their own.
 //!
 //! An engine thread is punctual only while its core is free: another thread that the kernel
 //! schedules there holds the core for a whole time slice of several milliseconds. With `isolate`,
@@ -19,17 +19,17 @@ use rustix::thread::CpuSet;
 /// The highest priority of ordinary threads.
 const HIGHEST_PRIORITY: i32 = -20;
 
-/// Returns the core for engine thread `thread` of `threads`, or `None` if no core would be left for
-/// anything else. The last cores that this process may use are chosen, since the first ones serve
-/// most interrupts.
+/// Returns the core for the engine thread with index `thread` of `threads`, or `None` if no core
+/// would be left for anything else. The last cores that this process may use are chosen, since the
+/// first ones serve most interrupts.
 pub(crate) fn core_of(thread: usize, threads: usize) -> Option<usize> {
     let allowed = allowed();
     let first = allowed.len().checked_sub(threads).filter(|rest| *rest > 0)?;
     allowed.get(first + thread).copied()
 }
 
-/// Pins the calling thread to `core` at the highest priority. Returns whether the kernel granted
-/// both.
+/// Pins the calling thread to `core` and raises it to the highest priority. Returns whether the
+/// kernel allowed both.
 pub(crate) fn claim(core: usize) -> bool {
     let mut set = CpuSet::new();
     set.set(core);
@@ -41,15 +41,15 @@ pub(crate) fn claim(core: usize) -> bool {
 /// The file that holds the scheduling priority of the session's group of threads (autogroup).
 const GROUP: &str = "/proc/self/autogroup";
 
-/// A raised priority of this session's threads over those of other sessions. Dropping the guard
-/// restores the former priority.
+/// A guard that raises the priority of this session's threads over those of other sessions.
+/// Dropping it restores the former priority.
 #[derive(Debug)]
 pub(crate) struct Precedence {
     /// The group's former priority, or `None` if the kernel does not group threads by session.
     before: Option<i32>,
 }
 
-/// The error if the kernel did not grant the priority.
+/// The error that is returned if the kernel does not allow a higher priority.
 #[derive(Debug)]
 pub(crate) struct NoPrecedence;
 
@@ -81,9 +81,9 @@ fn group_priority(line: &str) -> Option<i32> {
     line.trim().rsplit_once(" nice ")?.1.parse().ok()
 }
 
-/// Runs `start` on the cores that the engine threads do not use, at the priority of the engine
-/// threads. Processes that `start` spawns inherit the cores and the priority. If no core is left
-/// over, `start` runs without any change.
+/// Runs `start`, which starts the controller, on the cores that the engine threads do not use, at
+/// the priority of the engine threads. Processes that `start` spawns inherit the cores and the
+/// priority. If no core is left over, `start` runs without any change.
 pub fn beside_engine<T>(threads: usize, start: impl FnOnce() -> T) -> T {
     let before = rustix::thread::sched_getaffinity(None);
     let (Ok(before), Some(_)) = (before, core_of(0, threads)) else { return start() };
@@ -103,7 +103,7 @@ pub fn beside_engine<T>(threads: usize, start: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Returns whether `threads` engine threads leave a core for everything else.
+/// Returns whether `threads` engine threads leave at least one core for everything else.
 #[must_use]
 pub fn leaves_a_core(threads: usize) -> bool {
     core_of(0, threads).is_some()

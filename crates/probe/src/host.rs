@@ -3,8 +3,8 @@
 use std::fs;
 use std::time::Duration;
 
-/// Returns the CPU time since boot that a hypervisor gave to other virtual machines while this
-/// machine had work for it, over all cores (`steal`, see proc_stat(5)), or zero on a physical
+/// Returns the CPU time since boot, over all cores, that a hypervisor withheld from this machine
+/// and gave to other virtual machines (`steal`, see proc_stat(5)). It is zero on a physical
 /// machine.
 pub(crate) fn stolen() -> Duration {
     fs::read_to_string("/proc/stat").ok().and_then(|text| stolen_ticks(&text)).map_or(
@@ -15,17 +15,17 @@ pub(crate) fn stolen() -> Duration {
     )
 }
 
-/// The least share of a run's time for which stolen CPU time is reported.
+/// The share of a run's time from which stolen CPU time is reported.
 ///
 /// Packets are due all the time, so a thread that loses a share of the time in pauses is late for
-/// at least that share of its packets. Late packets of a share of 1/1000 may determine the 99.9th
-/// percentile, the highest one in a result. A smaller share mostly affects the maximum alone. The
-/// stolen time is a sum over all cores, so one thread lost at most this share, and the note may be
-/// unnecessary.
+/// at least that share of its packets. If a thousandth of the packets is late, they may determine
+/// the 99.9th percentile, the highest one in a result. A smaller share mostly affects the maximum
+/// alone. Because the stolen time is a sum over all cores, a single thread may have lost less than
+/// this share, and the note may be unnecessary.
 const NOTED: f64 = 1e-3;
 
-/// Returns a note for the report on the CPU time that was stolen during a run of `elapsed_s`
-/// seconds, if it may affect the figures.
+/// Returns a note for the report about the CPU time that was stolen during a run of `elapsed_s`
+/// seconds, or `None` if it was too short to affect the figures.
 pub(crate) fn withheld(stolen: Duration, elapsed_s: f64) -> Option<String> {
     let stolen = stolen.as_secs_f64();
     (stolen > 0.0 && stolen >= NOTED * elapsed_s).then(|| {
@@ -55,8 +55,8 @@ fn stolen_ticks(stat: &str) -> Option<u64> {
     cpu.split_whitespace().nth(7)?.parse().ok()
 }
 
-/// Raises the limit of open files as far as possible, since every emulated switch needs one or two
-/// files. Returns the new limit.
+/// Raises the limit of open files of this process as far as possible, since every emulated switch
+/// needs one or two files. Returns the new limit.
 pub fn raise_file_limit() -> u64 {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);

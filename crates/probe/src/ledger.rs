@@ -1,16 +1,18 @@
-//! The record of one switch's packet-ins: which left, which were answered, and how long that took.
+//! The record of one switch's packet-ins: which of them were sent, which were answered, and how
+//! long the answers took.
 //!
-//! A packet-in is *due* at the moment at which the schedule sends it. It is *issued* when it gets a
-//! sequence number and is handed to its connection, and *leaves* when its last byte is written to
-//! the socket. One [`SwitchLedger`] per emulated switch issues sequence numbers. It remembers the
-//! times of each packet-in in a ring whose front is the oldest packet-in without an answer, and, in
-//! one bit per packet-in for the whole trial, whether it was answered. Duplicates, late answers and
-//! losses are therefore distinguished exactly, even when the ring had to discard the times.
+//! A packet-in is *due* at the moment at which the schedule plans to send it. It is *issued* when
+//! it gets a sequence number and is handed to its connection, and is *sent* when its last byte is
+//! written to the socket. Each emulated switch has one [`SwitchLedger`], which issues sequence
+//! numbers. It keeps the times of packet-ins in a ring buffer, whose front is the oldest packet-in
+//! without an answer. It also keeps one bit per packet-in for the whole trial, which says whether
+//! the packet-in was answered. Duplicates, late answers and losses are therefore distinguished
+//! exactly, even if the ring buffer had to discard the times.
 //!
-//! Packet-ins that are due and cannot leave yet wait here as well, so that every packet-in that was
-//! ever due is accounted for: it left, was handled by flow rules, or is unsent for a known reason.
-//! Times are nanoseconds since the start of traffic. The caller passes them in, and no clock is
-//! read here.
+//! Packet-ins that are due and cannot be sent yet wait here as well, so that every packet-in that
+//! was ever due is accounted for: it was sent, was handled by flow rules, or is unsent for a known
+//! reason. Times are nanoseconds since the start of traffic. The caller passes them, and this
+//! module reads no clock.
 
 mod tally;
 
@@ -23,7 +25,7 @@ pub(crate) use tally::{LATE, Tally};
 
 use crate::outcome::Counts;
 
-/// The measured part of a trial. Packet-ins count in it if they are due at `from` or later and
+/// The measured part of a trial. A packet-in belongs to it if it is due at `from` or later, and
 /// before `to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Window {
@@ -34,28 +36,28 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Returns whether a moment lies in the window.
+    /// Returns whether a time lies in the window.
     pub(crate) fn contains(&self, at: u64) -> bool {
         (self.from..self.to).contains(&at)
     }
 }
 
-/// The classification of an answer that arrived.
+/// The kind of an answer that has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// The answer is the first one to its packet-in.
     First {
-        /// Whether the packet-in still occupied a slot of the closed loop's window, which the
-        /// answer frees.
+        /// Whether the packet-in still counted as unanswered in a closed loop. The answer then lets
+        /// the loop send another one.
         frees_place: bool,
     },
     /// The packet-in had already been answered.
     Duplicate,
-    /// No packet-in with the answer's sequence number has left.
+    /// No packet-in with the answer's sequence number has been sent.
     Unmatched,
 }
 
-/// The reason why a due packet-in never left, where it is known.
+/// The reason why a due packet-in was never sent, if it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hindrance {
     /// The switch had no connection, or lost its connection before the packet-in was written.
@@ -64,76 +66,80 @@ pub(crate) enum Hindrance {
     Refused,
 }
 
-/// The numbers of packet-ins due in the window that left late or never, by reason. The probe had no
-/// time to send any other unsent packet-in.
+/// The number of packet-ins due in the window that were sent late or never, by reason. If an unsent
+/// packet-in is not counted here, the probe had no time to send it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Hindered {
-    /// The number of packet-ins that left late because their connection had accepted no more data.
+    /// The number of packet-ins that were sent late because their connection accepted no more data
+    /// at first.
     pub(crate) held_back: u64,
-    /// The number of packet-ins that never left because their connection accepted no more data
+    /// The number of packet-ins that were never sent because their connection accepted no more data
     /// until the end of the trial.
     pub(crate) refused: u64,
-    /// The number of packet-ins that never left because their switch had no connection.
+    /// The number of packet-ins that were never sent because their switch had no connection.
     pub(crate) cut_off: u64,
 }
 
-/// The due time and the departure time of a packet-in, as kept in the ring.
+/// The time at which a packet-in was due and the time at which it was sent, as kept in the ring
+/// buffer.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct PacketTimes {
     due: u64,
     sent: u64,
 }
 
-/// The value of `PacketTimes::sent` for a packet-in that has not left yet.
+/// The value of `PacketTimes::sent` for a packet-in that has not been sent yet.
 const NOT_SENT: u64 = u64::MAX;
 
-/// The record of one switch's packet-ins.
+/// The record of one switch's packet-ins. The module documentation explains its states.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct SwitchLedger {
     /// The due times of packet-ins that are not issued yet. The first `refused_waiting` of them
     /// were already waiting when the connection last refused data.
     waiting: VecDeque<u64>,
     refused_waiting: usize,
-    /// The sequence number below which all packet-ins that have not left were refused by the
+    /// All packet-ins with a lower sequence number that have not been sent were refused by the
     /// connection.
     refused_to: u64,
-    /// The times of the packet-ins `base..base + ring.len()`.
+    /// The times of the packet-ins with the sequence numbers `base..base + ring.len()`.
     ring: VecDeque<PacketTimes>,
     base: u64,
-    /// The due times, by sequence number, of packet-ins below `base` that were issued and may still
-    /// leave. A full ring discards the times of its oldest packet-in even if that packet-in waits
-    /// in its connection, and an answer must not be matched to it before it leaves.
+    /// The due times of packet-ins below `base` that were issued and may still be sent, by sequence
+    /// number. A full ring buffer discards the times of its oldest packet-in even if that packet-in
+    /// waits in its connection. This map is then needed, because an answer must not be matched to a
+    /// packet-in before it is sent.
     unsent_below: BTreeMap<u64, u64>,
-    /// The least sequence number that the oldest packet-in without an answer can have.
+    /// A lower bound on the sequence number of the oldest packet-in without an answer.
     oldest_from: u64,
-    /// Whether each packet-in was answered, by sequence number. The vector is not serialised,
-    /// because it is long and no longer needed once the record is closed.
+    /// Whether each packet-in was answered, by sequence number. The bits are not serialised,
+    /// because they are many and no longer needed once the record is closed.
     #[serde(skip)]
     answered: BitVector,
-    /// Whether each packet-in of the window was answered more than once.
+    /// Whether each packet-in that was due in the window was answered more than once.
     #[serde(skip)]
     repeated: BitVector,
-    /// The sequence number below which every packet-in of a closed loop was answered or given up,
-    /// that is, no longer waited for.
+    /// The sequence number below which all packet-ins of a closed loop were answered or are no
+    /// longer waited for (given up).
     given_up: u64,
-    /// The number of packet-ins of a closed loop that were given up (no longer waited for) and
-    /// still have no answer.
+    /// The number of packet-ins of a closed loop that are no longer waited for (given up) and still
+    /// have no answer.
     written_off: u64,
-    /// The numbers of packet-ins that left, and of first answers to them, over the whole trial.
+    /// The number of packet-ins that were sent (`left`), and the number that were answered
+    /// (`first_answers`), over the whole trial.
     left: u64,
     first_answers: u64,
-    /// The number of packet-ins that were issued, have not left and may still leave.
+    /// The number of packet-ins that were issued, have not been sent and may still be sent.
     unleft: u64,
-    /// The number of packet-ins, issued or not, that have not left because their connection refused
-    /// them.
+    /// The number of packet-ins, issued or waiting, that have not been sent because their
+    /// connection refused them.
     refused_pending: u64,
-    /// One past the highest sequence number that was answered.
+    /// The highest sequence number that was answered, plus one.
     answered_to: u64,
-    /// The number of packet-ins that occupy a slot of the closed loop's window: they were issued,
-    /// and were neither answered nor given up.
+    /// The number of packet-ins of a closed loop that count as unanswered: they were issued, and
+    /// were neither answered nor given up.
     in_loop: u32,
     counts: Counts,
-    /// The sequence numbers of packet-ins due in the window, which are consecutive.
+    /// The sequence numbers of the packet-ins that were due in the window, which are consecutive.
     window_sequences: Range<u64>,
     in_window: InWindow,
     rtt_sum: u128,
@@ -142,18 +148,18 @@ pub(crate) struct SwitchLedger {
     hindered: Hindered,
 }
 
-/// The numbers of packet-ins that left and of first answers that arrived during the window,
-/// whenever the packet-ins were due.
+/// The number of packet-ins that were sent during the window, and the number whose first answer
+/// arrived during the window, whenever they were due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct InWindow {
     pub(crate) left: u64,
     pub(crate) answers: u64,
-    /// The number of answers whose packet-in was due before the window.
+    /// The number of answers in the window whose packet-in was due before the window.
     pub(crate) answers_to_earlier: u64,
 }
 
 impl SwitchLedger {
-    /// Records that a packet-in is due, whether or not it can leave.
+    /// Counts a packet-in that is due, whether or not it can be sent.
     pub(crate) fn due(&mut self, tally: &mut Tally, at: u64) {
         tally.intervals.at(at).due += 1;
         if tally.window.contains(at) {
@@ -186,8 +192,8 @@ impl SwitchLedger {
         Some((due, sequence))
     }
 
-    /// Assigns the next sequence number to a packet-in that is about to be written, and returns the
-    /// number.
+    /// Assigns the next sequence number to a packet-in that is about to be written to its
+    /// connection, and returns the number.
     pub(crate) fn issue(&mut self, tally: &mut Tally, due: u64) -> u64 {
         if tally.places >= tally.place_limit
             && let Some(forgotten) = self.ring.pop_front()
@@ -218,8 +224,9 @@ impl SwitchLedger {
         self.base + self.ring.len() as u64
     }
 
-    /// Records that the connection accepts no more data. Packet-ins that have not left by now will
-    /// leave late or never. The cause is that the controller does not read, and not the probe.
+    /// Records that the connection accepts no more data. All packet-ins that have not been sent by
+    /// now will be sent late or never, because the controller does not read and not because of the
+    /// probe.
     pub(crate) fn refuse(&mut self, tally: &mut Tally) {
         self.refused_waiting = self.waiting.len();
         self.refused_to = self.next_sequence();
@@ -228,14 +235,14 @@ impl SwitchLedger {
         self.refused_pending = refused;
     }
 
-    /// Records that `count` packet-ins that the connection had refused no longer wait.
+    /// Records that `count` packet-ins that the connection had refused no longer wait for it.
     fn forget_refused(&mut self, tally: &mut Tally, count: u64) {
         let count = count.min(self.refused_pending);
         self.refused_pending -= count;
         tally.refused -= count;
     }
 
-    /// Records that a packet-in left at the moment `at`.
+    /// Records that a packet-in was sent at the time `at`.
     pub(crate) fn left(&mut self, tally: &mut Tally, sequence: u64, at: u64) {
         // A packet-in that was taken back or answered must not be counted twice.
         if self.answered.get(sequence) {
@@ -266,7 +273,7 @@ impl SwitchLedger {
         }
     }
 
-    /// Records that a due packet-in will never leave, and why.
+    /// Records that a due packet-in will never be sent, and the reason.
     pub(crate) fn withhold(&mut self, tally: &mut Tally, due: u64, hindrance: Hindrance) {
         if hindrance == Hindrance::NoConnection {
             tally.intervals.at(due).cut_off += 1;
@@ -279,14 +286,14 @@ impl SwitchLedger {
         }
     }
 
-    /// Records that a packet-in that was issued will never leave, since its connection ended.
+    /// Records that a packet-in that was issued will never be sent, since its connection has ended.
     pub(crate) fn abandon(&mut self, tally: &mut Tally, sequence: u64) {
         if let Some(due) = self.take_back(tally, sequence) {
             self.withhold(tally, due, Hindrance::NoConnection);
         }
     }
 
-    /// Records that the connection ended, so that no packet-in that waits for it will leave.
+    /// Records that the connection has ended, so that no packet-in that waits for it will be sent.
     pub(crate) fn cut_off(&mut self, tally: &mut Tally) {
         for due in std::mem::take(&mut self.waiting) {
             tally.pending -= 1;
@@ -299,8 +306,8 @@ impl SwitchLedger {
         }
     }
 
-    /// Closes the record at the end of a trial. Packet-ins that have not left are counted by
-    /// reason: their connection refused them, or the probe had no time to send them.
+    /// Closes the record at the end of a trial. The packet-ins that have not been sent are counted
+    /// by reason: either their connection refused them, or the probe had no time to send them.
     pub(crate) fn close(&mut self, tally: &mut Tally) {
         for (place, due) in std::mem::take(&mut self.waiting).into_iter().enumerate() {
             tally.pending -= 1;
@@ -324,8 +331,9 @@ impl SwitchLedger {
         self.counts.passed_over = passed.count() as u64;
     }
 
-    /// Takes back a packet-in that was issued and has not left: it is marked as answered so that it
-    /// is no longer waited for. Returns its due time, or `None` if there is no such packet-in.
+    /// Revokes a packet-in that was issued and has not been sent. The packet-in is marked as
+    /// answered, so that it is no longer waited for. Returns its due time, or `None` if there is no
+    /// such packet-in.
     fn take_back(&mut self, tally: &mut Tally, sequence: u64) -> Option<u64> {
         let due = self.unsent(sequence).filter(|_| !self.answered.get(sequence))?;
         self.unsent_below.remove(&sequence);
@@ -340,7 +348,7 @@ impl SwitchLedger {
         Some(due)
     }
 
-    /// Records that the flow rules of the switch handled a packet, so that it caused no packet-in.
+    /// Records that flow rules of the switch handled a packet, so that it caused no packet-in.
     pub(crate) fn handled(&mut self, tally: &mut Tally, sequence: u64, forwarded: bool) {
         if self.window_sequences.contains(&sequence) {
             match forwarded {
@@ -353,7 +361,7 @@ impl SwitchLedger {
         }
     }
 
-    /// Counts departed packet-ins of a flood, whose times are not remembered individually.
+    /// Counts packet-ins of a flood that were sent. Their times are not remembered individually.
     pub(crate) fn flood_left(&mut self, tally: &mut Tally, count: u64, at: u64) {
         self.left += count;
         tally.outstanding += count;
@@ -368,7 +376,7 @@ impl SwitchLedger {
     }
 
     /// Counts answers to a flood, which are not matched to packet-ins. If more answers arrive than
-    /// packet-ins are outstanding, the counts of the window still include all of the answers.
+    /// there are unanswered packet-ins, the counts of the window still include all of the answers.
     pub(crate) fn flood_answered(&mut self, tally: &mut Tally, count: u64, at: u64) {
         let answers = count.min(self.outstanding());
         self.first_answers += answers;
@@ -452,8 +460,8 @@ impl SwitchLedger {
         between.filter(|passed| !self.answered.get(*passed)).count() as i64
     }
 
-    /// Records an answer to the oldest packet-in without an answer, and returns the sequence number
-    /// of that packet-in.
+    /// Records an answer that does not identify its packet-in. It is matched to the oldest
+    /// packet-in without an answer, whose sequence number is returned.
     pub(crate) fn answer_oldest(&mut self, tally: &mut Tally, at: u64) -> (Answer, Option<u64>) {
         let candidates = self.oldest_from..self.next_sequence();
         let Some(oldest) = candidates.into_iter().find(|one| !self.answered.get(*one)) else {
@@ -466,10 +474,10 @@ impl SwitchLedger {
         }
     }
 
-    /// Stops waiting for packet-ins that left before `before` and were not answered, which frees
-    /// their slots in the closed loop, and returns their number. They count as lost unless an
-    /// answer arrives after all. A packet-in whose times the ring has discarded left before every
-    /// packet-in in the ring, and is given up together with the first of those.
+    /// Stops waiting for packet-ins of a closed loop that were sent before `before` and were not
+    /// answered, so that others can be sent, and returns their number. They count as lost unless an
+    /// answer arrives after all. A packet-in whose times were discarded was sent before all those
+    /// in the ring buffer, and is given up together with the first of them.
     pub(crate) fn give_up(&mut self, before: u64) -> u32 {
         let mut freed = 0;
         while let Some(place) = self.place(self.given_up.max(self.base)) {
@@ -486,31 +494,31 @@ impl SwitchLedger {
         freed
     }
 
-    /// Returns the number of packet-ins that occupy a slot of the closed loop's window.
+    /// Returns the number of packet-ins that count as unanswered in a closed loop.
     pub(crate) fn in_loop(&self) -> u32 {
         self.in_loop
     }
 
-    /// Returns the number of packet-ins that left and were neither answered nor given up. In a
-    /// closed loop, this number never exceeds the window.
+    /// Returns the number of packet-ins that were sent and were neither answered nor given up. In a
+    /// closed loop, this number never exceeds the configured one.
     pub(crate) fn outstanding(&self) -> u64 {
         self.left - self.first_answers - self.written_off
     }
 
-    /// Returns the number of first answers over the whole trial.
+    /// Returns the number of packet-ins that were answered over the whole trial.
     pub(crate) fn total_answered(&self) -> u64 {
         self.first_answers
     }
 
-    /// Returns the numbers of packet-ins due in the window that left late or never, by reason.
+    /// Returns the number of packet-ins due in the window that were sent late or never, by reason.
     pub(crate) fn hindered(&self) -> Hindered {
         self.hindered
     }
 
-    /// Returns the number of packet-ins that left after `departure`, and the departure time and
-    /// sequence number of the first of them, if there is one. Only packet-ins whose times are still
-    /// in the ring count. If `departure` is the latest departure of any answered packet-in, none of
-    /// these packet-ins was answered.
+    /// Returns the number of packet-ins that were sent after the time `departure`, and for the
+    /// first of them, if there is one, the time at which it was sent and its sequence number. Only
+    /// packet-ins whose times are still in the ring buffer count. If no packet-in that was sent
+    /// after `departure` was answered, these are the unanswered ones.
     pub(crate) fn left_after(&self, departure: u64) -> (u64, Option<(u64, u64)>) {
         let (mut count, mut first) = (0, None);
         for (index, place) in self.ring.iter().enumerate().rev() {
@@ -526,8 +534,8 @@ impl SwitchLedger {
         (count, first)
     }
 
-    /// Reconstructs a sequence number from its lowest `bits` bits, which a transaction id or a
-    /// buffer id contains. Returns the latest issued number with these bits.
+    /// Reconstructs a sequence number from its lowest `bits` bits, which are all that fits into a
+    /// transaction ID or a buffer ID. Returns the latest issued number with these bits.
     pub(crate) fn widen(&self, low: u32, bits: u32) -> Option<u64> {
         let span = 1u64 << bits;
         let last = self.next_sequence().checked_sub(1)?;
@@ -535,8 +543,8 @@ impl SwitchLedger {
         if candidate <= last { Some(candidate) } else { candidate.checked_sub(span) }
     }
 
-    /// Returns the counts of packet-ins and answers so far. Packet-ins without an answer count as
-    /// `lost`, and those that have not left as `unsent`.
+    /// Returns the counts of packet-ins and answers so far. Packet-ins that were sent and have no
+    /// answer count as `lost`, and those that have not been sent as `unsent`.
     pub(crate) fn counts(&self) -> Counts {
         let counts = self.counts;
         let became = counts.sent + counts.handled_by_rules();
@@ -551,19 +559,19 @@ impl SwitchLedger {
         }
     }
 
-    /// Returns the counts of packet-ins that left and answers that arrived during the window,
-    /// whenever the packet-ins were due.
+    /// Returns the number of packet-ins that were sent and the number of answers that arrived
+    /// during the window, whenever the packet-ins were due.
     pub(crate) fn in_window(&self) -> InWindow {
         self.in_window
     }
 
-    /// Returns the counts that the engine increments itself.
+    /// Returns the counts that the engine threads increment themselves.
     pub(crate) fn counts_mut(&mut self) -> &mut Counts {
         &mut self.counts
     }
 
     /// Returns the mean and the maximum of the round-trip times in nanoseconds, measured from the
-    /// due times, or `None` without answers.
+    /// times at which packet-ins were due. Returns `None` without answers.
     pub(crate) fn rtt(&self) -> Option<(f64, u64)> {
         (self.rtt_samples > 0)
             .then(|| (self.rtt_sum as f64 / self.rtt_samples as f64, self.rtt_max))
@@ -582,13 +590,13 @@ impl SwitchLedger {
         }
     }
 
-    /// Returns the sequence numbers of the packet-ins that were issued and may not have left.
+    /// Returns the sequence numbers of the issued packet-ins that may not have been sent.
     fn issued(&self) -> Vec<u64> {
         self.unsent_below.keys().copied().chain(self.base..self.next_sequence()).collect()
     }
 
-    /// Returns the due time of a packet-in that was issued and has not left, or `None` if there is
-    /// no such packet-in.
+    /// Returns the due time of a packet-in that was issued and has not been sent, or `None` if
+    /// there is no such packet-in.
     fn unsent(&self, sequence: u64) -> Option<u64> {
         match self.place(sequence) {
             Some(place) => (place.sent == NOT_SENT).then_some(place.due),

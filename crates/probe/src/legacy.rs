@@ -1,16 +1,16 @@
 //! Translation of configuration files of OFCProbe and P4RCProbe, for users who migrate from these
 //! tools.
 //!
-//! Both tools read Java properties files with the same keys; P4RCProbe has a few more. Every key
-//! that one of the tools reads is known here. It becomes a setting of this probe, or a note that
-//! explains why it has no counterpart. Any other key is an error, whereas the tools ignore it
-//! silently. An absent key takes the tools' default, so that a file offers the same load here.
+//! Both tools read Java properties files with the same keys; P4RCProbe has a few more. This module
+//! knows every key that one of the tools reads. Each becomes a setting of this probe, or a note
+//! that explains why it has no counterpart. Any other key is an error, whereas the tools ignore it
+//! silently. An absent key takes the tools' default, so that a file produces the same load here.
 //!
-//! The names and their meaning were learned from the tools' published configuration files and from
-//! how their configuration readers use each key (lsinfo3/ofcprobe, tum-lkn/P4RCProbe). Two
-//! differences are intended, and a note mentions them where they matter: the tools fill a queue of
-//! `fillThreshold` packets at every interval, which become single packets at the same rate here;
-//! and the tools round random intervals down to whole milliseconds.
+//! The names and meanings of the keys are taken from the tools' published configuration files and
+//! from the code that reads them (lsinfo3/ofcprobe, tum-lkn/P4RCProbe). Two differences are
+//! intended, and a note mentions them where they matter. First, the tools fill a queue of
+//! `fillThreshold` packets at every interval, which become single packets at the same rate here.
+//! Second, the tools round random intervals down to whole milliseconds.
 
 mod arrivals;
 mod individual;
@@ -26,8 +26,8 @@ use thiserror::Error;
 /// A configuration file of OFCProbe or P4RCProbe, translated to settings of this probe.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Legacy {
-    /// The values of this probe's settings. A key appears once, except for `switch`, of which each
-    /// occurrence adds a value.
+    /// The settings of this probe, with their values. A key appears once, except for `switch`, of
+    /// which each occurrence adds a value.
     pub settings: Vec<LegacySetting>,
     /// Notes on keys that have no counterpart or work differently. Each begins with file and line.
     pub notes: Vec<String>,
@@ -38,9 +38,10 @@ pub struct Legacy {
 pub struct LegacySetting {
     /// The key of this probe, such as `traffic.rate`.
     pub key: &'static str,
-    /// The value in the form that its flag takes. Paths are relative to the current folder.
+    /// The value as the corresponding command line flag takes it. Paths are relative to the current
+    /// folder.
     pub value: String,
-    /// The file of the original tool that contains the value.
+    /// The file of the original tool from which the value was translated.
     pub file: PathBuf,
     /// The line number, from 1, or 0 for a default of the original tool.
     pub line: usize,
@@ -58,7 +59,7 @@ pub enum LegacyError {
         /// The error of the operating system.
         source: io::Error,
     },
-    /// Some lines of the file are wrong. Displays one line for each of them.
+    /// Some lines of the file are wrong. The error message has one line for each of them.
     #[error("{}", lines(faults))]
     Invalid {
         /// All faults of the files. There is at least one.

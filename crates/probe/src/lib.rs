@@ -1,11 +1,11 @@
-//! Emulated switches, traffic and statistics for measuring an SDN controller.
+//! Measures an SDN controller with emulated switches, generated traffic and statistics.
 //!
 //! [`run()`] takes a checked [`config::Config`] and returns an [`outcome::RunResult`]. It emulates
-//! OpenFlow or P4Runtime switches, offers packet-ins, by default on a schedule that is fixed
-//! beforehand, matches every answer to its packet-in, and decides which side was the limit. The
-//! method is that of P4RCProbe (H. Harkous et al., P4RCProbe for Evaluating the Performance of
-//! P4Runtime-based Controllers, IEEE NFV-SDN 2021) and of OFCProbe before it, except that by
-//! default the load here does not wait for answers.
+//! OpenFlow or P4Runtime switches and sends packet-ins to the controller, by default on a schedule
+//! that is fixed beforehand. It matches every answer to its packet-in, and decides whether the
+//! probe, the network or the controller was the limit. The method is that of P4RCProbe (H. Harkous
+//! et al., P4RCProbe for Evaluating the Performance of P4Runtime-based Controllers, IEEE NFV-SDN
+//! 2021) and of OFCProbe before it, except that by default the load here does not wait for answers.
 
 mod account;
 pub mod config;

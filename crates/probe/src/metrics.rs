@@ -1,8 +1,9 @@
-//! The metrics of a trial by name: one table for thresholds, summaries, reports and help.
+//! The metrics of a trial by name, such as `rtt.p99`. Thresholds, summaries, reports and help use
+//! the same table of them.
 //!
-//! Values are in base units: seconds, bytes, per second, fractions from 0 to 1, and percent of one
-//! core. A metric without samples is absent rather than zero, so that a missing measurement is not
-//! mistaken for a good one.
+//! Values are in base units: seconds, bytes, numbers per second, fractions from 0 to 1, and percent
+//! of one core. A metric without samples has no value instead of zero, so that a missing
+//! measurement is not mistaken for a good one.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,7 @@ pub use statistics::Unit;
 pub struct Metric {
     /// The name of the metric, such as `rtt.p99`.
     pub name: &'static str,
-    /// The unit in which the values are given.
+    /// The unit of the metric's values.
     pub unit: Unit,
     /// A description of the metric in one line.
     pub summary: &'static str,
@@ -267,7 +268,7 @@ impl Metric {
             .flatten()
     }
 
-    /// Returns the metric with this name, or `None` if there is none.
+    /// Returns the metric with the given name, or `None` if there is none.
     pub fn by_name(name: &str) -> Option<&'static Self> {
         Self::all().find(|metric| metric.name == name)
     }
@@ -282,17 +283,19 @@ impl Metric {
     }
 }
 
-/// The packet-ins that have no value in a metric although they should contribute to it.
+/// The number of packet-ins that have no value in a metric although they should contribute to it,
+/// and the number of all that should.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Missing {
     pub(crate) missing: u64,
     pub(crate) wanted: u64,
-    /// The share of packet-ins that may be missing. For a percentile it is the share beyond the
-    /// percentile, as if the missing packet-ins had infinite round-trip times.
+    /// The share of packet-ins that may be missing. Missing packet-ins count as having infinite
+    /// round-trip times, so for a percentile it is the share beyond the percentile.
     pub(crate) tolerated: f64,
 }
 
-/// The number of samples of a percentile that has too few of them, and the number that it needs.
+/// The number of samples of a percentile that has too few of them, and the number that the
+/// percentile needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LackingSamples {
     pub(crate) samples: u64,
@@ -300,8 +303,8 @@ pub(crate) struct LackingSamples {
 }
 
 impl Metric {
-    /// Returns the value that is compared with a threshold. It equals [`Metric::of`], except that
-    /// packet-ins that never left count as lost.
+    /// Returns the value that a threshold tests. It equals [`Metric::of`], except that packet-ins
+    /// that were never sent count as lost.
     pub(crate) fn judged(&self, trial: &Trial) -> Option<f64> {
         let value = self.of(trial)?;
         Some(match self.name {
@@ -311,13 +314,13 @@ impl Metric {
         })
     }
 
-    /// Returns whether [`Metric::judged`] counts packet-ins that never left.
+    /// Returns whether [`Metric::judged`] counts packet-ins that were never sent as lost.
     pub(crate) fn counts_unsent(&self) -> bool {
         matches!(self.name, "loss" | "lost")
     }
 
-    /// Returns the number of samples that the trial has and the number that the metric needs, if it
-    /// is a percentile with too few samples.
+    /// Returns the number of samples in the trial and the number that the metric needs. Returns
+    /// `None` unless the metric is a percentile with too few samples.
     pub(crate) fn lacking_samples(&self, trial: &Trial) -> Option<LackingSamples> {
         let (kind, statistic) = self.name.split_once('.')?;
         let share = share_of(statistic)?;
@@ -334,8 +337,8 @@ impl Metric {
             .then_some(LackingSamples { samples: latency.samples, needed })
     }
 
-    /// Returns the number of packet-ins that have no round-trip time, if the metric's name begins
-    /// with `rtt.` or `rtt_from_sent.`, and `None` for other metrics.
+    /// Returns the number of packet-ins without a round-trip time. Returns `None` unless the
+    /// metric's name begins with `rtt.` or `rtt_from_sent.`.
     pub(crate) fn missing(&self, trial: &Trial) -> Option<Missing> {
         let counts = &trial.counts;
         let (kind, statistic) = self.name.split_once('.')?;
@@ -354,16 +357,16 @@ impl Metric {
 }
 
 impl Trial {
-    /// Returns the value of every metric that has one, by the metric's name, in base units (see
-    /// [`Metric`]).
+    /// Returns the values of the trial's metrics by name, in base units (see [`Metric`]). Metrics
+    /// without a value are left out.
     pub fn metrics(&self) -> BTreeMap<&'static str, f64> {
         Metric::all().filter_map(|metric| Some((metric.name, metric.of(self)?))).collect()
     }
 }
 
 impl Point {
-    /// Returns a short description of the trials' settings, such as `openflow13, 16 switches,
-    /// 1000/s each`.
+    /// Returns a short description of the trials' common settings, such as `openflow13, 16
+    /// switches, 1000/s each`.
     pub fn label(&self) -> String {
         let switches = match self.switches {
             1 => "1 switch".to_owned(),
@@ -378,13 +381,15 @@ impl Point {
     }
 }
 
-/// Converts a statistic to seconds. Returns `None` if there are too few samples for it.
+/// Converts a statistic of a histogram, such as `p99`, from nanoseconds to seconds. Returns `None`
+/// if there are too few samples for it.
 fn stated_seconds(latency: &Latency, statistic: &str, nanoseconds: f64) -> Option<f64> {
     let is_stated = share_of(statistic).is_none_or(|share| can_state(share, latency.samples));
     (latency.samples > 0 && is_stated).then_some(nanoseconds / 1e9)
 }
 
-/// Returns the share of samples at or below a percentile, or `None` for other statistics.
+/// Returns the share of samples at or below a percentile such as `p99`, or `None` for other
+/// statistics.
 fn share_of(statistic: &str) -> Option<f64> {
     Some(match statistic {
         "p50" => 0.5,
@@ -414,7 +419,7 @@ pub(crate) mod tests {
     };
     use crate::summary;
 
-    /// Returns a trial in which nothing happened.
+    /// Returns a trial without any packet-ins, as a starting point for tests.
     pub(crate) fn trial() -> Trial {
         Trial {
             repetition: 1,

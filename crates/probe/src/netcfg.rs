@@ -1,9 +1,9 @@
-//! Announcement of the P4Runtime switches to a controller.
+//! Announces the P4Runtime switches to a controller.
 //!
-//! OpenFlow switches dial the controller, so no announcement is needed. P4Runtime switches are
-//! dialled by the controller. ONOS learns of them from its network configuration ("netcfg"), a JSON
-//! document that it loads at its start or receives by POST at `/onos/v1/network/configuration`
-//! (ONOS 2.5). Any other controller gets a plain list.
+//! OpenFlow switches connect to the controller, so they need no announcement. P4Runtime controllers
+//! connect to the switches, and must learn their addresses first. ONOS learns them from its network
+//! configuration ("netcfg"), a JSON document that it loads at its start or receives by POST at
+//! `/onos/v1/network/configuration` (ONOS 2.5). Any other controller gets a plain list.
 
 use std::fmt::Write as _;
 use std::io::Read as _;
@@ -19,7 +19,7 @@ use crate::config::DeviceAddress;
 
 /// The path at which ONOS accepts its network configuration.
 const ONOS_PATH: &str = "/onos/v1/network/configuration";
-/// The number of bytes of a response that a message quotes at most.
+/// The maximum number of bytes of a response that an error message quotes.
 const EXCERPT: u64 = 300;
 
 /// The reason why ONOS did not accept the network configuration.
@@ -49,10 +49,11 @@ pub enum NetcfgError {
     },
 }
 
-/// Returns the network configuration that makes ONOS dial every device.
+/// Returns the network configuration that makes ONOS connect to all devices.
 ///
 /// Every device has `ports` ports, numbered from 1. The ports must be listed, because the `bmv2`
-/// driver does not discover them. Names contain the number of the switch, as in `device:bmv2:s7`.
+/// driver does not discover them. The name of a device contains the number of its switch, as in
+/// `device:bmv2:s7`.
 pub fn onos_netcfg(devices: &[DeviceAddress], ports: u16, driver: &str, pipeconf: &str) -> Value {
     let devices: Map<String, Value> = devices
         .iter()
@@ -82,12 +83,13 @@ pub fn onos_netcfg(devices: &[DeviceAddress], ports: u16, driver: &str, pipeconf
     json!({ "devices": devices })
 }
 
-/// Returns the name by which ONOS identifies the device with a switch number.
+/// Returns the name by which ONOS identifies the switch with a given number.
 pub(crate) fn onos_device(number: u64) -> String {
     format!("device:bmv2:s{number}")
 }
 
-/// Returns a list with one line per device: its id, a space, and the address that controllers dial.
+/// Returns a list of devices with one line for each: its ID, a space, and the address to which
+/// controllers connect.
 pub fn list(devices: &[DeviceAddress]) -> String {
     let mut text = String::new();
     for device in devices {
@@ -97,9 +99,10 @@ pub fn list(devices: &[DeviceAddress]) -> String {
     text
 }
 
-/// Returns a `faucet.yaml` for OpenFlow switches, with one VLAN over all ports of each switch. By
-/// default Faucet ignores about every tenth packet-in, and learns at most 255 hosts per port and
-/// 256 per VLAN; 0 lifts these limits (Faucet's documentation, "Configuration").
+/// Returns a configuration (`faucet.yaml`) for the OpenFlow controller Faucet, with one VLAN over
+/// all ports of each switch. By default Faucet ignores about every tenth packet-in, and learns at
+/// most 255 hosts per port and 256 per VLAN. The configuration sets these limits to 0, which lifts
+/// them (Faucet's documentation, "Configuration").
 pub fn faucet(first_id: u64, switches: u32, ports: u16) -> String {
     let mut text = String::from("vlans:\n  hosts: {vid: 100, max_hosts: 0}\ndps:\n");
     for id in (first_id..).take(switches as usize) {
@@ -113,7 +116,7 @@ pub fn faucet(first_id: u64, switches: u32, ports: u16) -> String {
     text
 }
 
-/// Posts a network configuration to ONOS, whose REST interface has the base address `base`, such as
+/// Posts a network configuration to ONOS. `base` is the base address of its REST interface, such as
 /// `http://127.0.0.1:8181`. Waits for at most `patience`. The request uses no proxy and follows no
 /// redirection, because it carries a password.
 ///
@@ -122,7 +125,8 @@ pub fn faucet(first_id: u64, switches: u32, ports: u16) -> String {
 /// Returns an error if ONOS cannot be reached, or responds with anything but success.
 pub fn post_to_onos(
     base: &str,
-    (user, password): (&str, &str),
+    user: &str,
+    password: &str,
     netcfg: &Value,
     patience: Duration,
 ) -> Result<(), NetcfgError> {
@@ -148,8 +152,8 @@ pub fn post_to_onos(
     Err(NetcfgError::Refused { url, status: status.as_u16(), excerpt })
 }
 
-/// Returns an HTTP client for ONOS. It uses no proxy and follows no redirection, because requests
-/// carry a password.
+/// Returns an HTTP client for requests to ONOS. It uses no proxy and follows no redirection,
+/// because requests carry a password.
 pub(crate) fn agent(patience: Duration) -> Agent {
     Agent::config_builder()
         .timeout_global(Some(patience))
@@ -161,7 +165,7 @@ pub(crate) fn agent(patience: Duration) -> Agent {
         .into()
 }
 
-/// Returns user and password in the form of an Authorization header (RFC 7617).
+/// Returns the value of an Authorization header with a user name and a password (RFC 7617).
 pub(crate) fn authorization(user: &str, password: &str) -> String {
     format!("Basic {}", BASE64.encode(format!("{user}:{password}")))
 }
@@ -205,8 +209,8 @@ mod tests {
         );
     }
 
-    /// Starts a server for one request, and returns its address and a handle that returns the
-    /// request.
+    /// Starts an HTTP server that answers one request with `answer`. Returns its address, and a
+    /// handle of the thread that returns the request.
     fn serve(answer: &'static str) -> (String, JoinHandle<(String, String)>) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
         let base = format!("http://{}/", listener.local_addr().expect("an address"));
@@ -265,7 +269,7 @@ mod tests {
         let (base, server) = serve("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
         let netcfg =
             onos_netcfg(&[device(1, "127.0.0.1:50051")], 4, "bmv2", "p4-tutorial-pipeconf");
-        post_to_onos(&base, ("onos", "rocks"), &netcfg, TIMEOUT).expect("posted");
+        post_to_onos(&base, "onos", "rocks", &netcfg, TIMEOUT).expect("posted");
         let (head, body) = server.join().expect("served");
         assert!(head.starts_with("POST /onos/v1/network/configuration HTTP/1.1\r\n"), "{head}");
         let head = head.to_ascii_lowercase();
@@ -294,7 +298,7 @@ mod tests {
         ] {
             let (base, server) = serve(answer);
             let error =
-                post_to_onos(&base, ("onos", "rocks"), &json!({}), TIMEOUT).expect_err("refused");
+                post_to_onos(&base, "onos", "rocks", &json!({}), TIMEOUT).expect_err("refused");
             assert_eq!(
                 error.to_string(),
                 format!("{base}onos/v1/network/configuration {expected}")
@@ -309,8 +313,7 @@ mod tests {
             let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
             format!("http://{}", listener.local_addr().expect("an address"))
         };
-        let error =
-            post_to_onos(&base, ("onos", "rocks"), &json!({}), TIMEOUT).expect_err("refused");
+        let error = post_to_onos(&base, "onos", "rocks", &json!({}), TIMEOUT).expect_err("refused");
         let message = error.to_string();
         let start = format!("cannot post the netcfg to {base}/onos/v1/network/configuration: ");
         assert!(message.starts_with(&start), "{message}");
@@ -322,7 +325,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
         let base = format!("http://{}", listener.local_addr().expect("an address"));
         let patience = Duration::from_millis(50);
-        let error = post_to_onos(&base, ("a", "b"), &json!({}), patience).expect_err("silent");
+        let error = post_to_onos(&base, "a", "b", &json!({}), patience).expect_err("silent");
         assert!(matches!(error, NetcfgError::Unreachable { .. }), "{error}");
         assert!(error.to_string().contains("timeout"), "{error}");
     }

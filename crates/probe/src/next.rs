@@ -1,21 +1,22 @@
-//! A proposal of the command to run next after a trial in which the controller had a backlog.
+//! Proposes which command to run next, after a trial in which the controller had a backlog.
 
 use crate::outcome::Backlog;
 
-/// The ratio of the proposed rate to the measured answer rate. It is below 1 so that the controller
+/// The proposed rate as a share of the measured answer rate. It is below 1 so that the controller
 /// keeps up.
 const SHARE: f64 = 0.8;
-/// The ratio of the proposed wait to the time in which the controller answers its backlog. It is
-/// above 1 so that the wait suffices.
+/// The proposed waiting time as a multiple of the time in which the controller answers its backlog.
+/// It is above 1 so that the wait suffices.
 const SPARE: f64 = 1.5;
-/// The flag that sets the total rate of all switches. The proposed command replaces it by the flag
-/// for the rate of each switch.
+/// The flag that sets the total rate of all switches. The proposed command contains the flag for
+/// the rate of each switch instead.
 const TOTAL_RATE: &str = "--total-rate";
-/// The longest wait in seconds that is proposed.
+/// The longest waiting time that is proposed, in seconds.
 const LONGEST: f64 = 3_600.0;
 
-/// Proposes to run the same command with a rate that the controller can sustain, or with a longer
-/// wait for answers. Returns `None` if this rate is below 0.1 per second and switch.
+/// Returns a sentence that proposes to run the same command with a rate that the controller can
+/// sustain, or with a longer wait for answers. Returns `None` if the rate would be below 0.1 per
+/// second and switch.
 pub(crate) fn sentence(command: &[String], switches: u32, backlog: &Backlog) -> Option<String> {
     let low = backlog.answer_rate_low.unwrap_or(backlog.answer_rate);
     let rate = two_digits(SHARE * low / f64::from(switches.max(1)));
@@ -45,7 +46,7 @@ fn two_digits(rate: f64) -> f64 {
     (whole * 100.0).round() / 100.0
 }
 
-/// Returns the command without an option and its value.
+/// Returns the command without the option `long` and its value.
 fn without_option(command: &[String], long: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut rest = command.iter();
@@ -59,7 +60,7 @@ fn without_option(command: &[String], long: &str) -> Vec<String> {
     words
 }
 
-/// Returns the command with an option set to `value`, as words for a shell.
+/// Returns the command with an option set to `value`, as words that are quoted for a shell.
 fn with_option(command: &[String], short: &str, long: &str, value: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut rest = command.iter();

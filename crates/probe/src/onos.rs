@@ -1,12 +1,13 @@
-//! Queries and commands to ONOS over its REST interface, other than the network configuration
+//! Queries and commands to ONOS over its REST interface, except for the network configuration
 //! ("netcfg").
 //!
-//! ONOS accepts any netcfg, and silently ignores it if the application with the driver or the
-//! pipeconf is not active. Without its OpenFlow application, it likewise accepts no OpenFlow
-//! connection. It also remembers what it has learned in earlier runs. This module therefore queries
-//! which applications are active and what ONOS knows of the devices. If the configuration requests
-//! it, the module makes ONOS forget them. Paths and fields are those of ONOS 2.5 (`/onos/v1/docs`).
-//! A query that fails does not fail the run, since its result only explains the figures.
+//! ONOS accepts any netcfg, but silently ignores it if the application with the driver or the
+//! pipeconf (the configuration for a pipeline) is not active. Without its OpenFlow application,
+//! ONOS likewise accepts no OpenFlow connection. It also remembers what it has learned in earlier
+//! runs. This module therefore queries which applications are active and what ONOS knows of the
+//! devices. If the configuration requests it, the module makes ONOS forget the devices. Paths and
+//! fields are those of ONOS 2.5 (`/onos/v1/docs`). A query that fails does not fail the run, since
+//! its result only explains the figures.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -21,7 +22,7 @@ use crate::netcfg::{self, onos_device};
 /// The timeout of one request.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The ONOS drivers and pipeconfs, each with the application that provides it.
+/// The names of ONOS drivers and pipeconfs, each with the application that provides it.
 const DRIVERS: [(&str, &str); 3] = [
     ("bmv2", "org.onosproject.drivers.bmv2"),
     ("stratum-bmv2", "org.onosproject.drivers.stratum"),
@@ -34,7 +35,7 @@ const PIPECONFS: [(&str, &str); 5] = [
     ("org.onosproject.pipelines.fabric-spgw", "org.onosproject.pipelines.fabric"),
     ("p4-tutorial-pipeconf", "org.onosproject.p4tutorial.pipeconf"),
 ];
-/// The applications that make ONOS listen for OpenFlow. Either of them suffices.
+/// The applications that make ONOS listen for OpenFlow. One of them suffices.
 const OPENFLOW: [&str; 2] = ["org.onosproject.openflow", "org.onosproject.openflow-base"];
 
 /// A connection to an ONOS instance through its REST interface.
@@ -45,7 +46,8 @@ pub(crate) struct Onos {
 }
 
 impl Onos {
-    /// Returns the ONOS whose REST interface the configuration names, if it names one.
+    /// Returns a client of the ONOS instance whose REST interface the configuration names, or
+    /// `None` if the configuration names none.
     pub(crate) fn of(config: &Config) -> Option<Self> {
         let base = config.controller.onos_rest.as_ref()?;
         let (user, password) = &config.controller.onos_credentials;
@@ -56,8 +58,8 @@ impl Onos {
         })
     }
 
-    /// Describes which ONOS applications the switches need and are not active, and how to activate
-    /// them. Returns `None` if none is missing, or if ONOS does not answer.
+    /// Describes which ONOS applications the switches need although they are not active, and how to
+    /// activate them. Returns `None` if none is missing, or if ONOS does not answer.
     pub(crate) fn missing(&self, config: &Config) -> Option<String> {
         let active = self.active_applications()?;
         let mut missing: Vec<String> = Vec::new();
@@ -86,7 +88,8 @@ impl Onos {
         })
     }
 
-    /// Returns remarks on what ONOS remembers of earlier runs and that would distort the figures.
+    /// Returns remarks on things that ONOS remembers of earlier runs and that would distort the
+    /// figures.
     pub(crate) fn remarks(&self, config: &Config) -> Vec<String> {
         let mut notes = Vec::new();
         let active = self.active_applications().unwrap_or_default();
@@ -111,8 +114,8 @@ impl Onos {
         notes
     }
 
-    /// Returns the pipeconfs, other than the configured one, that ONOS uses for the trial's
-    /// switches, each with the number of these switches.
+    /// Returns the pipeconfs that ONOS uses for switches of the trial although another one is
+    /// configured. Each has the number of switches that use it.
     fn others(&self, config: &Config) -> BTreeMap<String, u32> {
         let device_ids: BTreeSet<String> = device_ids(config).collect();
         let mut others = BTreeMap::new();
@@ -129,8 +132,8 @@ impl Onos {
         others
     }
 
-    /// Describes, with advice, how many switches of a trial have a pipeconf other than the
-    /// configured one. Returns `None` if there are none.
+    /// Describes how many switches of a trial have a pipeconf other than the configured one, and
+    /// what to do about it. Returns `None` if there are none.
     pub(crate) fn other_pipeconfs(&self, config: &Config) -> Option<String> {
         if config.protocol != Protocol::P4Runtime {
             return None;
@@ -148,7 +151,7 @@ impl Onos {
         })
     }
 
-    /// Describes why switches did not become ready, as far as ONOS reports it.
+    /// Describes why switches did not become ready, as far as ONOS reports a reason.
     pub(crate) fn why_not_ready(&self, config: &Config) -> Option<String> {
         if let Some(missing) = self.missing(config) {
             return Some(missing);
@@ -191,7 +194,7 @@ impl Onos {
     }
 
     /// Makes ONOS remove the devices of the switches, then their netcfg, then the hosts behind
-    /// them. Returns a description of what could not be removed.
+    /// them. Returns a description of those that could not be removed.
     ///
     /// The order matters. If the netcfg of ONOS 2.5.6 was removed before its devices, ONOS
     /// responded to `/devices` with 404 until it was restarted. Therefore the netcfg of a device
@@ -291,23 +294,23 @@ impl Onos {
     }
 }
 
-/// The advice on how to make ONOS use the pipeconf of the generated netcfg.
+/// The advice to the user on how to make ONOS use the pipeconf of the generated netcfg.
 const REMEDY: &str = "restart it before each trial (--between), or give the switches ids that it has \
                       not seen (--first-id)";
 
 /// The longest response that is read, in bytes. A list of thousands of hosts takes megabytes.
 const MAX_BYTES: u64 = 256 << 20;
 
-/// A device as ONOS reports it.
+/// A device (switch) as ONOS reports it.
 struct KnownDevice {
     id: String,
-    /// Whether the device is connected.
+    /// Whether ONOS is connected to the device.
     available: bool,
     driver: String,
 }
 
-/// Returns a warning that ONOS keeps devices, hosts and rules from trial to trial, if the
-/// configuration neither restarts ONOS nor makes it forget them.
+/// Returns a warning that ONOS keeps devices, hosts and rules from trial to trial. Returns `None`
+/// if the configuration restarts ONOS or makes it forget them.
 pub(crate) fn keeps(config: &Config) -> Option<String> {
     let several = config.plan.repetitions > 1 || config.plan.kind != PlanKind::Point;
     let kept = config.plan.between.is_none() && !config.controller.onos_forget;
@@ -318,7 +321,7 @@ pub(crate) fn keeps(config: &Config) -> Option<String> {
     })
 }
 
-/// Returns the names under which ONOS knows the switches of a trial.
+/// Returns the device names under which ONOS knows the switches of a trial.
 fn device_ids(config: &Config) -> impl Iterator<Item = String> + '_ {
     let first = config.switches.first_id;
     (0..u64::from(config.switches.count)).map(move |index| match config.protocol {

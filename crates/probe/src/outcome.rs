@@ -1,13 +1,13 @@
 //! The result of a run, in the form that is written to `result.json`.
 //!
-//! Every figure comes with what is needed to judge it: rates with counts, percentiles with the
-//! number of samples, means with repetitions and a 95 % confidence interval, and every trial with a
-//! verdict on which side (probe, network or controller) limited it. Units are part of the field
-//! names.
+//! Every figure comes with the data by which a reader can judge it: rates with counts, percentiles
+//! with the number of samples, means with repetitions and a 95 % confidence interval, and every
+//! trial with a verdict on which side (probe, network or controller) limited it. Units are part of
+//! the field names.
 //!
-//! A packet-in is *due* at the moment at which the schedule sends it. The *measure window* is the
-//! part of a trial between its warm-up and its end. Unless stated otherwise, figures cover the
-//! packet-ins that were due in this window.
+//! A packet-in is *due* at the moment at which the schedule plans to send it. The *measure window*
+//! is the part of a trial between its warm-up and its end. Unless stated otherwise, figures cover
+//! the packet-ins that were due in this window.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,7 +34,7 @@ pub struct RunResult {
     pub provenance: Provenance,
     /// Whether everything that was requested was measured.
     pub completion: Completion,
-    /// The resolved configuration: key to value, with every key present.
+    /// The resolved configuration, which contains every key with its value.
     pub configuration: BTreeMap<String, String>,
     /// The address and the process of the controller.
     pub controller: ControllerFacts,
@@ -42,13 +42,13 @@ pub struct RunResult {
     pub points: Vec<Point>,
     /// The result of the search, if the run searched for a rate.
     pub search: Option<SearchOutcome>,
-    /// The thresholds, and whether they held.
+    /// The conditions on the results, and whether the results met them.
     pub thresholds: Vec<ThresholdOutcome>,
-    /// Remarks that a reader of the figures must know.
+    /// Remarks that a reader of the figures must know, such as problems of the host.
     pub notes: Vec<String>,
 }
 
-/// Whether everything that was requested was measured.
+/// Whether everything that the user requested was measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Completion {
@@ -69,9 +69,10 @@ pub enum Completion {
 /// The address and the process of the controller.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ControllerFacts {
-    /// The address dialled (OpenFlow), or the addresses listened on (P4Runtime).
+    /// The address of the controller to which the switches connected (OpenFlow), or the addresses
+    /// of the switches to which the controller connected (P4Runtime).
     pub address: String,
-    /// The selection of the process whose CPU time and memory were sampled, if one was.
+    /// The selector of the process whose CPU time and memory were sampled, if they were.
     pub process: Option<String>,
 }
 
@@ -84,14 +85,13 @@ pub struct Point {
     pub mode: String,
     /// The number of emulated switches.
     pub switches: u32,
-    /// The number of packet-ins offered per second and switch (absent unless the mode is open).
+    /// The number of packet-ins due per second and switch (absent unless the mode is open).
     pub rate_per_switch: Option<f64>,
-    /// The number of packet-ins offered per second by all switches (absent unless the mode is
-    /// open).
+    /// The number of packet-ins due per second over all switches (absent unless the mode is open).
     pub offered_rate: Option<f64>,
-    /// The maximum number of outstanding packet-ins per switch (absent unless the mode is closed).
+    /// The maximum number of unanswered packet-ins per switch (absent unless the mode is closed).
     pub window: Option<u32>,
-    /// The trials, in order.
+    /// The trials, in the order of their repetitions.
     pub trials: Vec<Trial>,
     /// The mean over trials with its confidence interval, by metric name (`sent_rate`,
     /// `received_rate`, `loss`, `rtt.mean`, `rtt.p50`, `rtt.p99`, `controller.cpu` and so on; see
@@ -99,13 +99,13 @@ pub struct Point {
     pub summary: BTreeMap<String, Estimate>,
 }
 
-/// The result of one trial, in which switches connect, send traffic during a warm-up and a measured
-/// time, and wait for the last answers.
+/// The result of one trial. In a trial, switches connect, send traffic during a warm-up and then
+/// the measure window, and wait for the last answers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Trial {
     /// The number of the repetition, from 1.
     pub repetition: u32,
-    /// The seed of the random choices in this trial's schedule.
+    /// The seed of the random numbers in this trial's schedule.
     pub seed: u64,
     /// Whether the trial was completed.
     pub completion: Completion,
@@ -115,26 +115,29 @@ pub struct Trial {
     pub counts: Counts,
     /// The rates over the measure window.
     pub rates: Rates,
-    /// The round-trip time from the moment a packet-in was due to the arrival of its answer.
+    /// The round-trip time of a packet-in: from the moment at which it was due to the arrival of
+    /// its answer. A delay of the probe is part of it.
     pub rtt_from_due: Latency,
-    /// The round-trip time from the moment at which a packet-in left to the arrival of its answer,
-    /// as in the P4RCProbe paper, section III.
+    /// The round-trip time from the moment at which a packet-in was sent to the arrival of its
+    /// answer, as in the P4RCProbe paper, section III.
     pub rtt_from_sent: Latency,
-    /// The delay of the departures of packet-ins after their due times.
+    /// The delay of the probe: the time from the moment at which a packet-in was due until it was
+    /// sent.
     pub send_lag: Latency,
     /// The time for which an answer may have waited until the probe read it. It is zero while the
     /// probe slept, since an answer would have woken it, and otherwise the time between two polls
-    /// of its sockets. Periods are weighted by their length. Empty in results of older versions.
+    /// of its sockets. Each such time is weighted by its length, as answers arriving at random
+    /// would encounter it. Empty in results of older versions.
     #[serde(default)]
     pub read_delay: Latency,
-    /// The counts of packet-ins that left and of answers that arrived during the window, regardless
-    /// of when the packet-ins were due. Empty in results of older versions.
+    /// Counts of the packet-ins that were sent and the answers that arrived during the window,
+    /// regardless of when the packet-ins were due. Empty in results of older versions.
     #[serde(default)]
     pub in_window: InWindow,
-    /// Jain's fairness index of the number of answered packet-ins over the switches; 1 is perfectly
-    /// fair (absent if it is undefined).
+    /// Jain's fairness index over the numbers of answered packet-ins of the switches; 1 is
+    /// perfectly fair (absent if it is undefined).
     pub fairness: Option<f64>,
-    /// The rates and states over time.
+    /// The rates and other values over time.
     pub series: Series,
     /// The results of each switch.
     pub per_switch: Vec<SwitchOutcome>,
@@ -144,13 +147,14 @@ pub struct Trial {
     pub probe_usage: Usage,
     /// The verdict on which side limited the trial.
     pub verdict: Verdict,
-    /// The time without answers at the end of the trial (absent if answers arrived until the end).
+    /// The time without answers at the end of the trial, if the controller stopped answering
+    /// (absent if answers arrived until the end).
     #[serde(default)]
     pub silence: Option<Silence>,
     /// The progress of the switches' handshakes with the controller.
     pub handshake: HandshakeOutcome,
-    /// The number of switches by the name of their P4Runtime pipeline. Only equal pipelines share a
-    /// name. Empty over OpenFlow and in results of older versions.
+    /// The number of switches that run each P4Runtime pipeline, by the pipeline's name. Only equal
+    /// pipelines share a name. Empty over OpenFlow and in results of older versions.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub pipelines: BTreeMap<String, u32>,
     /// The processes of the probe (ranks) among which the switches were divided, in order of their
@@ -159,12 +163,12 @@ pub struct Trial {
     pub ranks: Vec<RankOutcome>,
     /// Remarks that a reader of the figures must know.
     pub notes: Vec<String>,
-    /// The raw histograms, in nanoseconds.
+    /// The histograms of times, in nanoseconds.
     #[serde(skip)]
     pub histograms: Histograms,
 }
 
-/// The raw histograms behind the [`Latency`] summaries. Values are nanoseconds.
+/// The histograms from which the [`Latency`] summaries were computed. Values are nanoseconds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Histograms {
     /// The histogram of [`Trial::rtt_from_due`].
@@ -188,55 +192,56 @@ pub struct Histograms {
 /// window and the answers to these packet-ins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// The number of packets that were due. Each causes a packet-in, unless the switches run their
-    /// flow tables, whose rules may forward or drop the packet instead.
+    /// The number of packets that were due. Each is sent as a packet-in, unless the switches run
+    /// their flow tables: a rule may then forward or drop the packet instead.
     pub due: u64,
-    /// The number of packet-ins that left.
+    /// The number of packet-ins that were sent.
     pub sent: u64,
-    /// The number of due packets that neither left as packet-ins nor were handled by flow rules:
-    /// their switch had no connection, the controller did not read, or the probe had no time to
+    /// The number of due packets that were neither sent as packet-ins nor handled by rules. Either
+    /// their switch had no connection, or the controller did not read, or the probe had no time to
     /// send them.
     #[serde(default)]
     pub unsent: u64,
-    /// The number of due packets that flow rules of the controller forwarded without sending
-    /// anything to the controller. It is always 0 unless switches run their flow tables.
+    /// The number of due packets that rules of the controller forwarded, so that no packet-in was
+    /// sent. It is always 0 unless switches run their flow tables.
     #[serde(default)]
     pub forwarded_by_rules: u64,
-    /// The number of due packets that were dropped, by a flow rule or because none matched. It is
+    /// The number of due packets that were dropped, by a rule or because no rule matched. It is
     /// always 0 unless switches run their flow tables.
     #[serde(default)]
     pub dropped_by_rules: u64,
     /// The number of packet-ins that were answered, including late answers.
     pub answered: u64,
-    /// The number of answered packet-ins whose answer took longer than the limit for late answers.
+    /// The number of answered packet-ins whose answer was late, which means that it took longer
+    /// than the configured limit.
     pub late: u64,
     /// The number of answered packet-ins whose answer came after the window.
     #[serde(default)]
     pub answered_after: u64,
-    /// The number of packet-ins that left and had no answer when the trial ended.
+    /// The number of packet-ins that were sent and had no answer when the trial ended.
     pub lost: u64,
-    /// The number of lost packet-ins that were passed over: a later packet-in of their switch was
-    /// answered.
+    /// The number of lost packet-ins that were passed over, which means that a later packet-in of
+    /// the same switch was answered.
     #[serde(default)]
     pub passed_over: u64,
-    /// The number of lost packet-ins that were not passed over: they may still have waited at the
-    /// controller.
+    /// The number of lost packet-ins that were not passed over. They may still have been waiting at
+    /// the controller.
     #[serde(default)]
     pub waiting: u64,
-    /// The number of additional answers to packet-ins that were already answered.
+    /// The number of further answers to packet-ins that had been answered before.
     pub duplicated: u64,
     /// The number of answered packet-ins that had more than one answer.
     #[serde(default)]
     pub repeated: u64,
     /// The number of packet-outs, over the whole trial, that neither answer a packet-in of the
-    /// probe nor contain a discovery frame.
+    /// probe nor contain a frame for link discovery.
     pub unmatched: u64,
-    /// The number of answers that arrived after the probe had discarded the times of their
-    /// packet-in (see `traffic.outstanding-limit`). They count as answered and late, and are
+    /// The number of answers that arrived so late that the probe no longer knew the send times of
+    /// their packet-ins (see `traffic.outstanding-limit`). They count as answered and late, and are
     /// missing from the histograms.
     pub untimed: u64,
-    /// The number of packet-outs that arrived during the measure window, regardless of what they
-    /// answer.
+    /// The number of packet-outs that arrived during the measure window, whether they are answers
+    /// or not.
     pub packet_outs: u64,
     /// The number of rules installed during the measure window: flow-mods that add or modify
     /// (OpenFlow), or table entries that a Write inserts or modifies (P4Runtime).
@@ -247,41 +252,44 @@ pub struct Counts {
     /// The number of flow-mods (OpenFlow) or Write updates (P4Runtime) during the measure window
     /// that were refused with an error.
     pub rules_refused: u64,
-    /// The number of LLDP and BDDP frames that were relayed over emulated links in the whole trial.
+    /// The number of LLDP and BDDP frames that were relayed over emulated links, over the whole
+    /// trial.
     pub discovery_relayed: u64,
     /// The number of connections that the controller closed, or that broke, over the whole trial.
     pub disconnects: u64,
     /// The number of messages, over the whole trial, that could not be decoded. They include
     /// packet-outs whose metadata does not fit the pipeline (P4Runtime).
     pub malformed: u64,
-    /// The number of packet-outs, over the whole trial, that a switch refused because of their
-    /// sender or time. Over P4Runtime, the switch had no pipeline yet or the sender was not its
-    /// primary controller; over OpenFlow, the sender had the role of slave.
+    /// The number of packet-outs, over the whole trial, that a switch did not accept from this
+    /// controller at that time. Over P4Runtime, the switch had no pipeline yet or the sender was
+    /// not its primary controller; over OpenFlow, the sender had the role of slave.
     #[serde(default)]
     pub not_taken: u64,
 }
 
-/// The counts of packet-ins that left and of answers that arrived during the measure window,
+/// Counts of the packet-ins that were sent and the answers that arrived during the measure window,
 /// regardless of when the packet-ins were due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct InWindow {
-    /// The number of packet-ins that left.
+    /// The number of packet-ins that were sent in the window.
     pub left: u64,
-    /// The number of first answers that arrived.
+    /// The number of packet-ins whose first answer arrived in the window.
     pub answers: u64,
-    /// The number of answers whose packet-in was due before the window.
+    /// The number of answers in the window whose packet-in was due before the window.
     pub answers_to_earlier: u64,
-    /// The round-trip times of the answers, from the moment at which their packet-ins left.
+    /// The round-trip times of the answers in the window, from the moment at which their packet-ins
+    /// were sent.
     pub rtt_from_sent: Latency,
-    /// The number of answers that arrived while no burst of delayed packet-ins disturbed the
-    /// controller. Zero in results of older versions.
+    /// The number of answers in the window that no delay of the probe can have affected, since no
+    /// burst of delayed packet-ins occupied the controller when they arrived. Zero in results of
+    /// older versions.
     #[serde(default)]
     pub undisturbed_answers: u64,
-    /// The mean round-trip time, from departure, of the answers that arrived while no burst of
-    /// delayed packet-ins disturbed the controller (absent without such answers).
+    /// The mean round-trip time, from sending, of the answers that no delay of the probe can have
+    /// affected (absent without such answers).
     #[serde(default)]
     pub undisturbed_rtt_mean_ns: Option<f64>,
-    /// The longest time between two answers of the trial, the warm-up included, in seconds.
+    /// The longest time between two answers in the whole trial, including the warm-up, in seconds.
     #[serde(default)]
     pub longest_gap_s: f64,
 }
@@ -291,19 +299,19 @@ pub struct InWindow {
 pub struct Rates {
     /// The number of packet-ins per second that were due.
     pub offered: f64,
-    /// The number of packet-ins per second that left in the window, whenever they were due.
+    /// The number of packet-ins per second that were sent in the window, whenever they were due.
     pub sent: f64,
-    /// The number of first answers per second that arrived in the window, whenever their packet-in
-    /// was due.
+    /// The number of packet-ins per second whose first answer arrived in the window, whenever they
+    /// were due.
     pub received: f64,
     /// The number of rules per second that were installed.
     pub rules: f64,
-    /// The share, from 0 to 1, of the packet-ins due in the window that left and were not answered.
+    /// The share, from 0 to 1, of the packet-ins due in the window that were sent but not answered.
     pub loss: f64,
 }
 
-/// A summary of a histogram, in nanoseconds. A percentile for which there are too few samples
-/// ([`statistics::can_state`]) is meaningless, and is null in JSON.
+/// A summary of a histogram of times, in nanoseconds. A percentile for which there are too few
+/// samples ([`statistics::can_state`]) is meaningless, and is null in JSON.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "StatedLatency", into = "StatedLatency")]
 pub struct Latency {
@@ -380,8 +388,8 @@ impl From<StatedLatency> for Latency {
     }
 }
 
-/// Values over time since the first packet was due (warm-up included). All vectors have one value
-/// per interval. The last interval may be shorter.
+/// Values over time, from the moment at which the first packet was due (warm-up included). Each
+/// vector has one value per interval. The last interval may be shorter.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Series {
     /// The start of the measure window, in seconds since the first packet was due.
@@ -397,7 +405,7 @@ pub struct Series {
     /// The time in seconds between two samples of the outstanding packet-ins, of the CPU time and
     /// of the memory.
     pub sample_interval_s: f64,
-    /// The number of outstanding packet-ins over all switches, at each sample.
+    /// The number of unanswered packet-ins over all switches, at each sample.
     pub outstanding: Vec<u64>,
     /// The controller's CPU time in percent of one core, at each sample; `null` if the sample is
     /// missing.
@@ -418,17 +426,20 @@ pub struct SwitchOutcome {
     pub id: u64,
     /// The counts of this switch's packets, with the meanings of [`Trial::counts`].
     pub counts: Counts,
-    /// The number of packet-ins per second that left in the window, whenever they were due.
+    /// The number of packet-ins of this switch per second that were sent in the window, whenever
+    /// they were due.
     pub sent_rate: f64,
-    /// The number of first answers per second that arrived in the window, whenever their packet-in
-    /// was due.
+    /// The number of packet-ins of this switch per second whose first answer arrived in the window,
+    /// whenever they were due.
     pub received_rate: f64,
-    /// The mean round-trip time from the due time, in nanoseconds (absent without samples).
+    /// The mean round-trip time from the moment at which a packet-in was due, in nanoseconds
+    /// (absent without samples).
     pub rtt_mean_ns: Option<f64>,
-    /// The largest round-trip time from the due time, in nanoseconds (absent without samples).
+    /// The largest round-trip time from the moment at which a packet-in was due, in nanoseconds
+    /// (absent without samples).
     pub rtt_max_ns: Option<u64>,
-    /// The number of outstanding packet-ins over time, at the interval
-    /// [`Series::sample_interval_s`] (empty in trials of more than 1,000 switches).
+    /// The number of unanswered packet-ins over time, at the interval [`Series::sample_interval_s`]
+    /// (empty in trials of more than 1,000 switches).
     pub outstanding: Vec<u32>,
     /// The number of packet-ins sent in each second (empty in trials of more than 1,000 switches).
     pub sent_per_s: Vec<u32>,
@@ -453,28 +464,29 @@ pub struct Usage {
 /// The verdict on which side limited a trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// The side that limited the trial.
+    /// The side that limited the trial: the probe, the network or the controller, if any.
     pub saturated: Saturated,
     /// The observations that support the verdict, in a sentence or two.
     pub because: String,
-    /// The certainty of the verdict (absent unless a side was the limit and the load followed a
-    /// schedule).
+    /// The certainty of the verdict (absent if the verdict names no side, or if the load did not
+    /// follow a schedule).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certainty: Option<Certainty>,
-    /// The number of packet-ins that each side delayed or lost. It is absent if the load followed
-    /// no schedule, or if too little was observed, for example because nothing was answered.
+    /// The number of packet-ins that each side delayed or lost. It is absent if the load did not
+    /// follow a schedule, or if too little was observed, for example because nothing was answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<Account>,
     /// The backlog that grew at the controller, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backlog: Option<Backlog>,
-    /// The indices of the switches that were answered far less often than the others.
+    /// The indices of the switches whose packet-ins were answered far less often than those of the
+    /// others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub switches: Vec<u32>,
 }
 
 impl Verdict {
-    /// Creates a verdict without an explanation or any figures.
+    /// Creates a verdict that names a side, without an explanation and figures.
     pub fn new(saturated: Saturated) -> Self {
         Self {
             saturated,
@@ -487,26 +499,26 @@ impl Verdict {
     }
 }
 
-/// The certainty of a verdict.
+/// The certainty with which a verdict names a side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Certainty {
-    /// The side that the verdict names is certain: its lower bound in [`Account`] exceeds the sum
-    /// of the upper bounds of the other sides.
+    /// The side is certain: the lower bound on its packet-ins in [`Account`] exceeds the sum of the
+    /// upper bounds of the other sides.
     Sure,
-    /// The side that the verdict names is likely: by the bounds in [`Account`], the other sides
-    /// together may have delayed or lost as much as that side.
+    /// The side is likely: by the bounds in [`Account`], the other sides together may have delayed
+    /// or lost as many packet-ins.
     Likely,
 }
 
-/// The packet-ins that were due in the window and had no answer in it, attributed to the
-/// controller, the probe and the network.
+/// The number of packet-ins that were due in the window and not answered in it, and how many of
+/// them each of the three sides delayed or lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
     /// The number of packet-ins that were due in the window, without those that flow rules handled.
     pub due: u64,
-    /// The number of packet-ins that were due in the window minus the number of first answers that
-    /// arrived in it, to any packet-in, or 0 if there were more answers.
+    /// The number of packet-ins that were due in the window minus the number of packet-ins, due at
+    /// any time, whose first answer arrived in it, or 0 if the difference is negative.
     pub missing: u64,
     /// The bounds on the number of packet-ins that the controller delayed or lost.
     pub controller: Bounds,
@@ -526,11 +538,12 @@ pub struct Bounds {
     pub high: u64,
 }
 
-/// A backlog that grew at the controller: packet-ins that left, or that the controller's
-/// connections refused, and that the controller neither answered nor dropped.
+/// A backlog that grew at the controller. It consists of packet-ins that the probe sent, or could
+/// not send because the controller did not read, and that the controller neither answered nor
+/// dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Backlog {
-    /// The number of answers per second while there was a backlog, or over the whole window if the
+    /// The number of answers per second while the backlog existed, or over the whole window if the
     /// backlog did not last long enough.
     pub answer_rate: f64,
     /// The lower end of the 99 % confidence interval of the answer rate (absent if the backlog did
@@ -539,14 +552,14 @@ pub struct Backlog {
     /// The upper end of the 99 % confidence interval of the answer rate (absent if the lower end is
     /// absent).
     pub answer_rate_high: Option<f64>,
-    /// The backlog at the start of the window.
+    /// The number of packet-ins in the backlog at the start of the window.
     pub at_start: u64,
-    /// The backlog at the end of the window.
+    /// The number of packet-ins in the backlog at the end of the window.
     pub at_end: u64,
     /// The growth of the backlog in packet-ins per second: the offered rate minus the answer rate.
     pub growth_rate: f64,
-    /// The time in seconds that the controller needs to answer the backlog at the end (absent where
-    /// nothing was answered).
+    /// The time in seconds that the controller would need to answer the backlog at the end of the
+    /// window (absent if nothing was answered).
     pub time_to_answer_s: Option<f64>,
 }
 
@@ -554,15 +567,15 @@ pub struct Backlog {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Saturated {
-    /// No side: nearly all offered packet-ins left and were answered, or a closed loop was limited
-    /// by its own number of outstanding packet-ins.
+    /// No side: nearly all due packet-ins were sent and answered. In a closed loop, the limit was
+    /// the configured number of unanswered packet-ins.
     Neither,
-    /// The controller: it delayed or lost packet-ins, or the load waited for its answers.
+    /// The controller: it delayed or lost packet-ins, or all switches waited for its answers.
     Controller,
     /// The probe: it did not send packet-ins in time, sent them in bursts that lost packet-ins, or
     /// read answers late.
     Probe,
-    /// The network between probe and controller: packet-ins piled up in it.
+    /// The network between probe and controller: packet-ins piled up in its queues.
     Network,
     /// Unknown, because too little was observed.
     Unknown,
@@ -575,20 +588,20 @@ pub struct Silence {
     pub last_answer_s: f64,
     /// The time at which the trial ended, until which no further answer arrived.
     pub until_s: f64,
-    /// The number of packet-ins that left after the last one that was answered.
+    /// The number of packet-ins that were sent after the last one that was answered.
     pub unanswered: u64,
-    /// The time at which the first unanswered packet-in left.
+    /// The time at which the first unanswered packet-in was sent.
     pub sent_s: f64,
     /// The index of the switch that sent the first unanswered packet-in.
     pub switch: u32,
     /// The sequence number of the first unanswered packet-in among the packet-ins of its switch,
     /// from 0.
     pub sequence: u64,
-    /// A description of the first unanswered packet-in's frame.
+    /// A description of the frame in the first unanswered packet-in.
     pub frame: String,
 }
 
-/// The progress of the switches' handshakes.
+/// The progress of the switches' handshakes with the controller.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HandshakeOutcome {
     /// The number of switches that became ready at least once, even if their connection ended
@@ -598,28 +611,30 @@ pub struct HandshakeOutcome {
     /// versions).
     #[serde(default)]
     pub ready_at_end: Option<u32>,
-    /// The number of switches whose handshakes the trial requires.
+    /// The number of switches that must be ready for the trial to count as complete.
     pub wanted: u32,
     /// The time in seconds from the first connection attempt until the last switch became ready
     /// (absent if not all became ready).
     pub ready_after_s: Option<f64>,
-    /// The number of switches by the last stage of the handshake that they reached.
+    /// The number of switches at each stage of the handshake. A switch counts at the last stage
+    /// that it has reached.
     pub stages: BTreeMap<String, u32>,
-    /// The number of switches by the error of their connection.
+    /// The number of switches for each error that connections of switches had.
     pub errors: BTreeMap<String, u32>,
-    /// The reason why nothing was answered, if nothing was.
+    /// The reason why no packet-in was answered, if none was.
     pub why_zero: Option<String>,
 }
 
-/// The part of one rank in a trial. A rank is one of several processes among which the switches of
-/// a trial are divided. The figures of all ranks together are in [`Trial`].
+/// The result of one rank in a trial. A rank is one of several processes among which the switches
+/// of a trial are divided. The figures of all ranks together are in [`Trial`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RankOutcome {
     /// The number of the rank, counted from 0.
     pub rank: u32,
-    /// The host that the rank ran on (empty if the rank was lost before it reported it).
+    /// The name of the host on which the rank ran (empty if the rank was lost before it reported
+    /// it).
     pub hostname: String,
-    /// The index of the rank's first switch. Its switches are consecutive.
+    /// The index of the rank's first switch. The rank's switches have consecutive indices.
     pub first_switch: u32,
     /// The number of the rank's switches.
     pub switches: u32,
@@ -629,7 +644,7 @@ pub struct RankOutcome {
     pub counts: Counts,
     /// The rates of the rank's switches.
     pub rates: Rates,
-    /// The rank's use of its host.
+    /// The CPU time and memory that the rank used on its host.
     pub probe_usage: Usage,
     /// The verdict from the observations of this rank alone (absent if the rank was lost).
     pub verdict: Option<Verdict>,
@@ -640,13 +655,13 @@ pub struct RankOutcome {
     pub clock_after: Option<ClockOffset>,
 }
 
-/// The result of a search.
+/// The result of the search for the highest loss-free rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SearchOutcome {
-    /// The highest rate over all switches that is known to be loss-free: loss stayed within the
-    /// tolerance and answers kept up with packet-ins. It is the lower end of the interval that the
-    /// search found (absent if no rate is known to be loss-free, or if the controller stopped
-    /// answering for good).
+    /// The highest rate over all switches that is known to be loss-free, which means that losses
+    /// stayed within the tolerance and answers kept up with packet-ins. It is the lower end of the
+    /// interval that the search found (absent if no rate is known to be loss-free, or if the
+    /// controller stopped answering for good).
     pub loss_free_rate: Option<f64>,
     /// The lowest rate over all switches that is known not to be loss-free (absent if no rate
     /// failed, or if the probe was the reason).
@@ -664,16 +679,16 @@ pub struct SearchOutcome {
     /// sentence or two.
     #[serde(default)]
     pub loss_free_method: String,
-    /// The highest answer rate over all switches: the mean over the trials at one offered rate (RFC
-    /// 8456, section 5.1.3). Offered rates of up to twice the best one were tried, unless the
-    /// search or the probe could not go as high.
+    /// The highest answer rate over all switches (RFC 8456, section 5.1.3). An answer rate is the
+    /// mean over the trials at one offered rate. Offered rates of up to twice the one with the most
+    /// answers were tried, unless the configured range or the probe did not permit it.
     pub maximum_received_rate: f64,
-    /// The offered rate over all switches at which the highest answer rate occurred (absent if
-    /// nothing was ever answered, and in results of older versions).
+    /// The offered rate over all switches at which the answer rate was highest (absent if nothing
+    /// was ever answered, and in results of older versions).
     #[serde(default)]
     pub maximum_at_rate: Option<f64>,
-    /// The offered rate over all switches beyond which the response time rises faster than the
-    /// rate. It never exceeds the loss-free rate, and is absent if there is no such rate.
+    /// The knee: the offered rate over all switches beyond which the response time rises faster
+    /// than the rate. It never exceeds the loss-free rate, and is absent if there is no such rate.
     pub knee_rate: Option<f64>,
     /// The lower end of the interval in which the knee lies (absent without a knee, and in results
     /// of older versions).
@@ -685,29 +700,29 @@ pub struct SearchOutcome {
     pub knee_high_rate: Option<f64>,
     /// A sentence on the method that found the knee.
     pub knee_method: String,
-    /// Whether the probe was the limit at the highest rate, so that the controller may sustain
-    /// more.
+    /// Whether the lowest rate that failed did so because of the probe, so that the controller may
+    /// sustain more.
     pub limited_by_probe: bool,
 }
 
-/// A threshold and whether it held.
+/// A condition on the results, and whether the results met it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ThresholdOutcome {
     /// The condition as the user wrote it.
     pub condition: String,
-    /// The label of the trials to which the threshold was applied.
+    /// The label of the point whose trials were tested.
     pub point: String,
-    /// The measured value (absent if the metric has none).
+    /// The measured value (absent if the metric has no value).
     pub value: Option<f64>,
-    /// Whether the threshold held. A metric without a value violates its threshold. A percentile of
-    /// the round-trip time also violates it if more packet-ins have no round-trip time than may lie
-    /// beyond the percentile.
+    /// Whether the condition was met. A metric without a value violates its condition. A percentile
+    /// of the round-trip time also violates it if too many packet-ins have no round-trip time: more
+    /// than may lie beyond the percentile.
     pub held: bool,
-    /// Whether there were enough samples to test the threshold. A threshold on a percentile with
-    /// too few samples does not hold.
+    /// Whether there were enough samples to test the condition. A condition on a percentile with
+    /// too few samples counts as not met.
     #[serde(default = "is_testable")]
     pub testable: bool,
-    /// A remark on packet-ins that the value does not cover, if there are any.
+    /// A remark on the packet-ins that the value does not cover, if there are any.
     #[serde(default)]
     pub remark: Option<String>,
 }
@@ -718,21 +733,21 @@ fn is_testable() -> bool {
 }
 
 impl Point {
-    /// Returns the names of the pipelines in these trials. Figures of different pipelines must not
-    /// be combined.
+    /// Returns the names of the pipelines that the switches ran in these trials. Figures of
+    /// different pipelines must not be combined.
     pub fn pipelines(&self) -> BTreeSet<&str> {
         self.trials.iter().flat_map(|trial| trial.pipelines.keys()).map(String::as_str).collect()
     }
 }
 
 impl RunResult {
-    /// Returns the names of the pipelines in the run's trials. Figures of different pipelines must
-    /// not be combined.
+    /// Returns the names of the pipelines that the switches ran in the trials of the run. Figures
+    /// of different pipelines must not be combined.
     pub fn pipelines(&self) -> BTreeSet<&str> {
         self.points.iter().flat_map(Point::pipelines).collect()
     }
 
-    /// Returns whether the only reason why the run is incomplete is that some switches were not
+    /// Returns whether the run is incomplete, if at all, only because some switches were not
     /// connected when trials ended.
     pub fn lacks_only_switches(&self) -> bool {
         let trials = self.points.iter().flat_map(|point| &point.trials);
@@ -747,8 +762,8 @@ impl RunResult {
         self.pipelines().len() < 2 && trials.into_iter().all(lacks_only_switches)
     }
 
-    /// Returns whether nothing was measured because in no trial all switches completed their
-    /// handshake: no controller listens, or it speaks a different protocol.
+    /// Returns whether nothing was measured because the handshakes of some switches failed in every
+    /// trial. Either no controller listens, or it speaks a different protocol.
     pub fn controller_was_out_of_reach(&self) -> bool {
         let mut trials = self.points.iter().flat_map(|point| &point.trials).peekable();
         let out_of_reach = |trial: &Trial| {
@@ -761,8 +776,8 @@ impl RunResult {
 }
 
 impl RunResult {
-    /// Returns whether a process of the probe (rank) that ran a part of the switches was lost or
-    /// failed.
+    /// Returns whether one of the processes (ranks) among which the switches were divided was lost
+    /// or failed.
     pub fn lost_a_rank(&self) -> bool {
         let mut ranks = self.points.iter().flat_map(|point| &point.trials).flat_map(|t| &t.ranks);
         ranks.any(|rank| matches!(rank.completion, Completion::Failed { .. }))
@@ -770,20 +785,20 @@ impl RunResult {
 }
 
 impl Counts {
-    /// Returns the number of packets that rules handled, so that no packet-in was sent for them.
+    /// Returns the number of packets that rules of the controller handled, so that no packet-in was
+    /// sent for them.
     pub fn handled_by_rules(&self) -> u64 {
         self.forwarded_by_rules + self.dropped_by_rules
     }
 
     /// Returns the number of packet-ins that had no answer when the trial ended, including those
-    /// that never left.
+    /// that were never sent.
     pub fn unanswered(&self) -> u64 {
         self.lost + self.unsent
     }
 
     /// Returns the share, from 0 to 1, of due packet-ins that had no answer when the trial ended.
-    /// Packets that rules handled are not packet-ins and are excluded. Returns `None` if no
-    /// packet-in was due.
+    /// Packets that rules handled are excluded. Returns `None` if no packet-in was due.
     pub fn unanswered_share(&self) -> Option<f64> {
         let wanted = self.due.saturating_sub(self.handled_by_rules());
         (wanted > 0).then(|| self.unanswered() as f64 / wanted as f64)

@@ -1,30 +1,32 @@
-//! A search for the processing block that limits a controller's rate.
+//! Finds the processing block that limits a controller's rate.
 //!
-//! The user changes a controller such that it answers directly after one of its blocks, and thus
-//! skips the later ones. Its rate is then the rate that the blocks up to this one sustain. Each
-//! such path through the controller is measured at one offered rate, and the received rate falls at
-//! the bottleneck. A second measurement after a change of the controller shows how much the change
-//! improved the rate. This is the method of the P4RCProbe paper, section V: Fig. 8 and Table I.
-//! [`Plan`] is the file that defines the paths of a controller, and [`judge`] interprets their
-//! rates.
+//! The user changes a controller such that it answers directly after one of its blocks and skips
+//! the later ones. Its rate is then the rate that the blocks up to this one sustain. Each such path
+//! through the controller is measured at the same offered rate, and the received rate falls from
+//! one path to the next at the bottleneck. A second measurement after a change of the controller
+//! shows how much the change improved the rate. This is the method of the P4RCProbe paper, section
+//! V: Fig. 8 and Table I. [`Plan`] is the content of the file that defines the paths of a
+//! controller, and [`judge`] interprets the measured rates.
 
 use std::collections::BTreeSet;
 
 use serde::Deserialize;
 use statistics::{Difference, Estimate};
 
-/// The paths through a controller, and the commands that start the controller with each of them.
+/// The paths through a controller that are measured, and the commands that make the controller use
+/// each of them.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     /// A short description of what is measured.
     pub title: String,
-    /// The paths in order: grouped by variant, with the shortest path first.
+    /// The paths, grouped by variant of the controller. The paths of a variant are in order, the
+    /// shortest first.
     #[serde(rename = "path")]
     pub paths: Vec<Path>,
 }
 
-/// A path through a controller, up to the block after which it answers.
+/// A path through a controller, which ends at the block after which the controller answers.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Path {
@@ -35,11 +37,11 @@ pub struct Path {
     /// The version of the controller, such as `original`.
     #[serde(default)]
     pub variant: String,
-    /// A shell command that runs the controller until it is stopped. `{devices}` stands for a file
-    /// with the addresses of P4Runtime switches, one line `ID@HOST:PORT` each, and `{planimeter}`
-    /// for this program.
+    /// A shell command that runs the controller on this path until it is stopped. `{devices}`
+    /// stands for the name of a file with the addresses of P4Runtime switches, one line
+    /// `ID@HOST:PORT` each, and `{planimeter}` for the name of this program.
     pub start: Option<String>,
-    /// A shell command that switches a running controller to this path, and exits.
+    /// A shell command that makes a running controller use this path, and then exits.
     pub prepare: Option<String>,
 }
 
@@ -58,8 +60,7 @@ pub enum PlanError {
     /// Two paths have the same variant and name.
     #[error("two paths are named `{0}`; name each path of a variant once")]
     Twice(String),
-    /// A path has neither a command that starts the controller with it, nor one that switches a
-    /// running controller to it.
+    /// A path has no command by which the controller is started on it or switched to it.
     #[error(
         "path `{0}` has neither `start` nor `prepare`; name a command that makes the controller answer there"
     )]
@@ -123,37 +124,39 @@ impl Path {
     }
 }
 
-/// A conclusion from comparing the rates of two paths.
+/// A conclusion from comparing the received rates of two paths.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Judgement {
-    /// The rate falls from the previous path to this one, so the last block of this path limits the
-    /// controller.
+    /// The rate on this path is lower than on the previous one, which is shorter. The last block of
+    /// this path therefore limits the controller.
     Falls {
         /// The index in the plan of the path with the lower rate.
         path: usize,
-        /// One minus the ratio of this path's rate to that of the previous path, 0 to 1.
+        /// The drop of the rate from the previous path to this one, as a share of the rate of the
+        /// previous path, 0 to 1.
         share: f64,
     },
-    /// The rate of a path differs from that of the same path in the first variant of the
-    /// controller.
+    /// The rate on a path differs from the rate on the path of the same name in the first variant
+    /// of the controller.
     Gains {
         /// The index of the path in the plan.
         path: usize,
-        /// The index of the same path in the first variant.
+        /// The index in the plan of the path of the same name in the first variant.
         base: usize,
-        /// The ratio of the rate to that of the first variant, minus one.
+        /// The change of the rate as a share of the rate in the first variant. It is negative for a
+        /// loss.
         share: f64,
     },
 }
 
-/// The least share by which a rate must fall or rise to be reported, however narrow the confidence
-/// intervals are.
+/// The least change of a rate that is reported, as a share of the rate. Smaller changes are left
+/// out even if the measurement could distinguish them.
 const LEAST: f64 = 0.02;
 
-/// Returns the falls of the rate from path to path of each variant, with the largest first,
-/// followed by the differences from the first variant. `received` contains the received rate of
-/// each path of the plan that was measured. Differences that may be due to chance (Welch's test, 95
-/// %) are left out.
+/// Returns the drops of the rate from path to path of each variant, the largest drop first, and
+/// then the changes from the first variant to the others. `received` contains the received rate of
+/// each path of the plan, or `None` if the path was not measured. Differences that may be due to
+/// chance (Welch's test, 95 %) are left out.
 #[must_use]
 pub fn judge(plan: &Plan, received: &[Option<Estimate>]) -> Vec<Judgement> {
     let rate = |path: usize| received.get(path).copied().flatten();
@@ -205,7 +208,7 @@ mod tests {
         Plan::from_toml(&text).expect("a plan")
     }
 
-    /// Returns the estimate from five repetitions with this mean and this standard deviation.
+    /// Returns the estimate from five repetitions with the given mean and standard deviation.
     fn five(mean: f64, deviation: f64) -> Option<Estimate> {
         let step = deviation * 0.4_f64.sqrt();
         Estimate::of(&[-2.0, -1.0, 0.0, 1.0, 2.0].map(|place| mean + place * step))

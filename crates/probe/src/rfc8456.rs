@@ -5,7 +5,7 @@
 //! (`edge`). A packet of a host travels from switch to switch by the flow rules that the controller
 //! installs. The procedure of a test is a state machine without sockets and clock (`procedures`);
 //! [`bench`] prepares the network for it. [`run()`] performs the tests and their trials. Only the
-//! rate of section 5.1.3 is found differently: by the search of [`crate::run()`].
+//! rate of section 5.1.3 is measured by other code, the search in [`crate::run()`].
 
 mod bench;
 mod edge;
@@ -28,8 +28,8 @@ pub use run::{BenchmarkWatcher, run};
 pub use seen::Census;
 
 impl Test {
-    /// Returns the unit of the test's main figure. Tests of security and reliability may have
-    /// further figures with other units.
+    /// Returns the unit of the main figure that the test measures. Tests of security and
+    /// reliability may have further figures with other units.
     pub fn unit(self) -> Unit {
         match self {
             Self::MessageProcessingRate | Self::ReactivePathRate | Self::ProactivePathRate => {

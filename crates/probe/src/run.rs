@@ -1,4 +1,4 @@
-//! A whole run: the trials that the plan defines, and the summary of their results.
+//! A whole run: the trials that the configuration plans, and the summary of their results.
 
 mod serve;
 
@@ -38,7 +38,8 @@ use crate::trial::{self, Concluded, TrialError, TrialSetting};
 use crate::usage::{Sampler, UsageError};
 pub use serve::serve;
 
-/// The reason why a run could not continue. The results so far were passed to the run's watcher.
+/// The reason why a run could not continue. The results up to that moment were passed to the run's
+/// watcher.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
@@ -48,19 +49,19 @@ pub enum RunError {
     /// The ports of P4Runtime switches are not available.
     #[error("{0}")]
     Ports(#[from] engine::p4runtime::PortsError),
-    /// The condition of a threshold is invalid.
+    /// The condition of a threshold cannot be parsed.
     #[error("{0}")]
     Threshold(#[from] thresholds::ThresholdError),
     /// The CPU time and memory of the controller's process cannot be read.
     #[error("controller.process: {0}")]
     Usage(#[from] UsageError),
-    /// A run with this configuration cannot be divided among several processes.
+    /// The run cannot be divided among several processes with this configuration.
     #[error("several ranks share the switches of a run, but {0}")]
     NotShared(&'static str),
-    /// The process that leads the run ended or does not respond.
+    /// The process that leads the run has ended or does not respond.
     #[error("rank 0 was lost: {0}")]
     Alone(String),
-    /// The command that runs between two trials failed.
+    /// The command that the user configured to run between two trials failed.
     #[error("plan.between: `{command}` {outcome}")]
     Between {
         /// The command that failed, as it was configured.
@@ -71,8 +72,8 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// Returns whether the cause lies in the user's input, such as a file of the configuration,
-    /// rather than in what happened during the run.
+    /// Returns whether the user's input is wrong, such as a file that the configuration names.
+    /// Otherwise the error arose during the run.
     pub fn is_input(&self) -> bool {
         match self {
             Self::Trial(error) => matches!(
@@ -100,17 +101,18 @@ impl RunError {
     }
 }
 
-/// An observer of a run's progress.
+/// An observer of a run's progress, such as a display.
 pub trait Watcher {
-    /// Called when a trial is about to begin. `number` counts from 1, and `planned` is the number
-    /// of trials of the run, or `None` for a search, which ends when it has found its rates.
+    /// Called when a trial is about to begin. `number` is the number of the trial, counted from 1.
+    /// `planned` is the number of trials of the run, or `None` for a search, whose number of trials
+    /// is not known in advance.
     fn trial_begins(&mut self, number: u32, planned: Option<u32>, description: &str);
-    /// Called when a trial ended. `result` contains the results of the run so far, and is marked as
-    /// partial.
+    /// Called when a trial has ended. `result` contains the results of the run so far, and is
+    /// marked as partial.
     fn trial_ended(&mut self, trial: &Trial, result: &RunResult);
 }
 
-/// The parameters of a run other than its configuration.
+/// The parameters of a run that are not part of its configuration.
 #[derive(Debug)]
 pub struct RunContext {
     /// The command line, which is recorded in the result.
@@ -119,21 +121,21 @@ pub struct RunContext {
     pub configuration: BTreeMap<String, String>,
     /// Remarks on the environment that are shown with the result.
     pub notes: Vec<String>,
-    /// The ports of P4Runtime switches, if they were published before the run.
+    /// The ports of P4Runtime switches, if they were reserved and published before the run.
     pub ports: Option<HeldPorts>,
-    /// The live counters, by which progress can be displayed.
+    /// The live counters, from which progress can be displayed.
     pub live: Arc<Live>,
-    /// A flag that ends the run soon after it becomes true.
+    /// A flag that ends the run soon after it is set.
     pub interrupt: Arc<AtomicBool>,
 }
 
-/// Runs every trial that the configuration defines.
+/// Runs every trial that the configuration plans.
 ///
 /// # Errors
 ///
 /// Returns an error if a trial cannot be set up, or if something outside of the trials fails, such
-/// as the command between them. If no switch can connect to the controller, that is not an error
-/// but a result.
+/// as the command between them. If no switch can connect to the controller, the result says so, and
+/// no error is returned.
 pub fn run(
     config: &Config,
     context: RunContext,
@@ -142,7 +144,7 @@ pub fn run(
     run_all(config, context, watcher, None)
 }
 
-/// Runs like [`run`], with the switches divided among several processes, the ranks of a group. This
+/// Runs like [`run`], but divides the switches among several processes, the ranks of a group. This
 /// process must be the first rank. The others call [`follow`].
 ///
 /// # Errors
@@ -166,8 +168,8 @@ pub fn lead(
     result
 }
 
-/// Takes part in the trials of a run that another rank leads, until that rank ends the run, is
-/// lost, or starts no trial for ten minutes after the previous one.
+/// Takes part in the trials of a run that the first rank leads. Returns when the first rank ends
+/// the run, is lost, or starts no trial for ten minutes after the previous one.
 ///
 /// # Errors
 ///
@@ -227,8 +229,8 @@ pub fn follow(
     Ok(())
 }
 
-/// Returns the ports if they are consecutive, because every rank computes the ports of all switches
-/// from the first port.
+/// Returns the ports, or an error unless they are consecutive. They must be, because every rank
+/// computes the ports of all switches from the first port.
 fn in_order(ports: HeldPorts) -> Result<HeldPorts, RunError> {
     match ports.has_gaps() {
         false => Ok(ports),
@@ -238,8 +240,8 @@ fn in_order(ports: HeldPorts) -> Result<HeldPorts, RunError> {
     }
 }
 
-/// Returns the address of each rank's switches, in the order of the ranks. A rank that does not
-/// report its address in time counts as lost.
+/// Returns the address at which each rank's switches are reached, in the order of the ranks. A rank
+/// that does not report its address in time counts as lost.
 fn hosts_of_ranks(config: &Config, group: &mut Group, interrupt: &AtomicBool) -> Vec<IpAddr> {
     const TIMEOUT: Duration = Duration::from_secs(90);
     let own = engine::p4runtime::advertised(config);
@@ -259,7 +261,7 @@ fn hosts_of_ranks(config: &Config, group: &mut Group, interrupt: &AtomicBool) ->
     (0..group.size()).map(|rank| hosts.get(&Rank(rank)).copied().unwrap_or(own)).collect()
 }
 
-/// Checks whether a run with this configuration can be divided among several ranks.
+/// Returns an error if a run with this configuration cannot be divided among several ranks.
 fn shareable(config: &Config) -> Result<(), RunError> {
     if let PlanKind::Rfc8456(_) = config.plan.kind {
         return Err(RunError::NotShared("the tests of RFC 8456 have one network in one process"));
@@ -267,7 +269,7 @@ fn shareable(config: &Config) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Runs all trials of the plan.
+/// Runs all trials that the configuration plans.
 fn run_all(
     config: &Config,
     mut context: RunContext,
@@ -354,13 +356,13 @@ struct Runner<'a> {
     context: RunContext,
     watcher: &'a mut dyn Watcher,
     began: Began,
-    /// The CPU time that the hypervisor had given to other virtual machines before the run.
+    /// The CPU time that the hypervisor had withheld from this machine before the run began.
     stolen: Duration,
     result: RunResult,
     trials: u32,
     planned: Option<u32>,
-    /// Whether no switch became ready in the last trial, and no command restarts the controller
-    /// between trials.
+    /// Whether the trials that follow are pointless: no switch became ready in the last trial, and
+    /// no command restarts the controller between trials.
     out_of_reach: bool,
     /// The other ranks, if there are any.
     group: Option<&'a mut Group>,
@@ -383,7 +385,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Runs the trials of a search until the search has ended.
+    /// Runs the trials of a search for the highest loss-free rate, until the search has ended.
     fn search(&mut self, mut search: LossFreeSearch) -> Result<(), RunError> {
         let switches = self.config.switches.count;
         while let Some(rate) = search.next_rate() {
@@ -415,7 +417,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Runs all repetitions with one rate and number of switches.
+    /// Runs all repetitions of the trial with a given number of switches and rate.
     fn point(&mut self, switches: u32, rate: f64) -> Result<(), RunError> {
         for _ in 0..self.config.plan.repetitions {
             if self.is_interrupted() || self.out_of_reach {
@@ -426,7 +428,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Runs one more trial with a number of switches and a rate.
+    /// Runs one more trial with a given number of switches and rate.
     fn trial(&mut self, switches: u32, rate: f64) -> Result<(), RunError> {
         if self.trials > 0 {
             between(self.config.plan.between.as_deref(), &self.context.interrupt)?;
@@ -491,8 +493,8 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Returns the collected trials with this rate and number of switches, and creates an empty
-    /// collection if there is none yet.
+    /// Returns the point that collects the trials with a given number of switches and rate. Creates
+    /// it first if there is none yet.
     fn point_at(&mut self, switches: u32, rate: f64) -> &mut Point {
         let points = &mut self.result.points;
         let index = match points.iter().position(|point| is_at(point, switches, rate)) {
@@ -505,7 +507,7 @@ impl Runner<'_> {
         &mut points[index]
     }
 
-    /// Returns whether no further trial is to be run, because the user ended the run or a rank was
+    /// Returns whether no further trial must be run, because the user ended the run or a rank was
     /// lost.
     fn is_interrupted(&self) -> bool {
         self.context.interrupt.load(atomic::Ordering::Relaxed)
@@ -528,7 +530,8 @@ impl Runner<'_> {
     }
 }
 
-/// Runs the command between trials, `plan.between`. An interrupt stops it.
+/// Runs the command that the user configured to run between trials, `plan.between`. An interrupt
+/// stops it.
 ///
 /// # Errors
 ///
@@ -557,15 +560,17 @@ pub fn between(command: Option<&str>, interrupt: &AtomicBool) -> Result<(), RunE
     }
 }
 
-/// The CPU time in percent of one core that the controller's and the probe's host can provide at
-/// most, or `None` if a side runs on another host than this process or its host is not known.
+/// The largest CPU time that the hosts of the controller and of the probe can provide, in percent
+/// of one core. A value is `None` if the side runs on another host than this process, or if its
+/// host is not known.
 struct MostCpu {
     controller: Option<f64>,
     probe: Option<f64>,
 }
 
 impl MostCpu {
-    /// Returns the limits of CPU time. There are none for several ranks, whose hosts may differ.
+    /// Returns the largest CPU times. They are `None` if the run is shared by several ranks, whose
+    /// hosts may differ.
     fn of(config: &Config, is_shared: bool) -> Self {
         let all = host::online_cores().map(|cores| 100.0 * f64::from(cores));
         let is_remote = matches!(config.controller.process, Some(ProcessSelector::Ssh { .. }));
@@ -576,8 +581,8 @@ impl MostCpu {
     }
 }
 
-/// Limits the estimates of CPU time to what the hosts can provide, so that no confidence interval
-/// exceeds it.
+/// Limits the estimates of CPU time to the largest that the hosts can provide, so that no
+/// confidence interval exceeds it.
 fn within_host(summary: &mut BTreeMap<String, Estimate>, most: &MostCpu) {
     for (name, most) in [("controller.cpu", most.controller), ("probe.cpu", most.probe)] {
         if let (Some(estimate), Some(most)) = (summary.get_mut(name), most) {
@@ -586,9 +591,9 @@ fn within_host(summary: &mut BTreeMap<String, Estimate>, most: &MostCpu) {
     }
 }
 
-/// Describes the switches that were answered far less often than the others, in most of those
-/// trials that have such switches. The rates that the search found are then limited by these
-/// switches.
+/// Describes the switches that were answered far less often than the others, in most of the trials
+/// in which there are such switches. The rates that the search found then reflect these switches
+/// instead of the whole network.
 fn switches_apart(points: &[Point]) -> Option<String> {
     const NAMED: usize = 4;
     let trials = points.iter().flat_map(|point| &point.trials);
@@ -648,8 +653,8 @@ fn completion(result: &RunResult, interrupted: bool) -> Completion {
     }
 }
 
-/// Returns the means over the trials of a point. They are empty if the trials ran different
-/// pipelines, since the means would describe none of these.
+/// Returns the means of the metrics over the trials of a point. They are empty if the trials ran
+/// different pipelines, since the means would describe none of these.
 fn summary(point: &Point) -> BTreeMap<String, Estimate> {
     match point.pipelines().len() {
         0 | 1 => summarize(&point.trials),
@@ -657,7 +662,7 @@ fn summary(point: &Point) -> BTreeMap<String, Estimate> {
     }
 }
 
-/// Returns a remark that the trials ran different pipelines, or `None` if they did not.
+/// Returns a remark that the trials ran different P4 pipelines, or `None` if they did not.
 fn different_pipelines(result: &RunResult) -> Option<String> {
     let pipelines = result.pipelines();
     (pipelines.len() > 1).then(|| {
@@ -716,7 +721,7 @@ fn empty_point(config: &Config, switches: u32, rate: f64) -> Point {
 mod tests {
     use super::*;
 
-    /// Returns a result with one point, whose trials ran these pipelines.
+    /// Returns a result with one point, whose trials ran the given pipelines.
     fn result(pipelines: &[&str]) -> RunResult {
         let config = crate::config::Settings::new().resolve().expect("settings").config;
         let context = RunContext {

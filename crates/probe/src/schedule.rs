@@ -1,11 +1,13 @@
-//! The due times of packet-ins: a schedule that is fixed before the traffic starts.
+//! The schedule of a trial: the times at which packet-ins are due, which are fixed before traffic
+//! starts.
 //!
-//! A load generator that waits for answers before it sends measures the pace of the system under
-//! test, and hides its worst moments. Here every packet-in has a due time that depends only on the
-//! seed, the index of its switch and the configuration. It does not depend on answers, on the
-//! distribution of switches over threads, or on a clock. [`SwitchSchedule`] yields the due times of
-//! one switch, and [`ShardSchedule`] merges those of all switches of one engine thread. Both are
-//! iterators that take a few hundred bytes per switch and compute each due time when it is needed.
+//! A load generator that waits for answers before it sends again measures the pace of the system
+//! under test, and hides its worst moments. Here every packet-in has a due time that depends only
+//! on the seed, the index of its switch and the configuration. It does not depend on answers, on
+//! the distribution of switches over threads, or on a clock. [`SwitchSchedule`] returns the due
+//! times of one switch, and [`ShardSchedule`] merges those of all switches of one engine thread.
+//! Both are iterators that take a few hundred bytes per switch and compute each due time when it is
+//! needed.
 //!
 //! Traffic starts at time 0 and ends after the warm-up and the measure window. A switch begins at
 //! its start delay plus its index times the stagger, and stops before the end by its stop delay.
@@ -27,7 +29,7 @@ pub use shard::ShardSchedule;
 pub(crate) use share::{Share, ends_of, gaps_of};
 pub use switch::SwitchSchedule;
 
-/// A moment in a trial, in nanoseconds since the start of traffic.
+/// A time in a trial, in nanoseconds since the start of traffic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Nanos(pub u64);
@@ -36,7 +38,8 @@ impl Nanos {
     /// The start of traffic.
     pub const ZERO: Self = Self(0);
 
-    /// Converts a duration to whole nanoseconds. Returns `None` for more than 584 years.
+    /// Converts a duration to whole nanoseconds. Returns `None` for a duration of more than 584
+    /// years.
     pub fn from_duration(duration: Duration) -> Option<Self> {
         u64::try_from(duration.as_nanos()).ok().map(Self)
     }

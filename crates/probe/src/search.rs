@@ -1,6 +1,7 @@
-//! The search for the highest loss-free rate of a controller: trials as observations of
-//! [`measuring::search`], and the result as part of a run. RFC 8456, section 5.1.3, asks for two
-//! rates: the most responses per second of any trial, and the most of any trial without loss.
+//! The search for the highest loss-free rate of a controller. This module converts trials to the
+//! observations that [`measuring::search`] expects, and its result to that of the run. RFC 8456,
+//! section 5.1.3, asks for two rates: the most responses per second of any trial, and the most of
+//! any trial without loss.
 //!
 //! A rate passes if every packet-in was answered and no backlog grew. The second condition is
 //! needed because a controller with a long queue eventually answers everything, even at a rate that
@@ -12,12 +13,13 @@ use measuring::search::{LossFreeSearch, Observation, Wording};
 
 use crate::outcome::{SearchOutcome, Trial};
 
-/// Returns the observations of trials. A trial that failed is a vote against its rate.
+/// Returns the observations of trials for the search. A trial that failed counts as a vote against
+/// its rate.
 pub(crate) fn observations(trials: &[Trial]) -> Vec<Observation> {
     trials.iter().map(observation::of).collect()
 }
 
-/// Returns the result of a search so far.
+/// Returns the result of a search, which need not have ended.
 pub(crate) fn outcome(search: &LossFreeSearch) -> SearchOutcome {
     let found = search.result(&Wording {
         system: "controller",

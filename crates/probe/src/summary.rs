@@ -1,5 +1,5 @@
-//! Summaries of trials: the mean of every metric with its confidence interval, and percentiles of
-//! histograms.
+//! Summarises trials: computes the mean of every metric with its confidence interval, and
+//! percentiles of histograms.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,8 @@ use statistics::Estimate;
 
 use crate::outcome::{Latency, Trial};
 
-/// Returns the mean of every metric over the trials that have it, by metric name. The result is the
-/// value of [`Point::summary`](crate::outcome::Point::summary).
+/// Returns the mean of every metric over those trials in which it has a value, by metric name. The
+/// result is the value of [`Point::summary`](crate::outcome::Point::summary).
 pub fn summarize(trials: &[Trial]) -> BTreeMap<String, Estimate> {
     let mut values: BTreeMap<&'static str, Vec<f64>> = BTreeMap::new();
     for trial in trials {
@@ -24,8 +24,8 @@ pub fn summarize(trials: &[Trial]) -> BTreeMap<String, Estimate> {
 }
 
 impl Latency {
-    /// Summarises a histogram of nanoseconds. A percentile is the highest value of its histogram
-    /// bucket.
+    /// Summarises a histogram of times in nanoseconds. A percentile is the upper end of the
+    /// histogram bucket in which it lies.
     pub fn of(histogram: &Histogram<u64>) -> Self {
         if histogram.is_empty() {
             return Self::default();

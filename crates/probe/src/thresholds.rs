@@ -1,4 +1,5 @@
-//! Conditions that decide the exit status, such as `rtt.p99 < 5ms`.
+//! Conditions on the results of a run, such as `rtt.p99 < 5ms`, which decide the exit status of the
+//! program.
 //!
 //! A condition is a metric, a comparison and a number with a unit. Which units fit depends on the
 //! metric, so that `rtt.p99 < 5` is rejected instead of meaning five seconds.
@@ -11,10 +12,10 @@ use statistics::{Comparison, Condition};
 use crate::metrics::Metric;
 use crate::outcome::{Point, ThresholdOutcome};
 
-/// The error of an invalid condition.
+/// The error for a condition that cannot be parsed.
 pub use statistics::ConditionError as ThresholdError;
 
-/// A condition on a metric.
+/// A condition on a metric, such as `rtt.p99 < 5ms`.
 #[derive(Clone, Debug)]
 pub struct Threshold {
     condition: Condition,
@@ -22,7 +23,7 @@ pub struct Threshold {
 }
 
 impl Threshold {
-    /// Returns the metric that is compared.
+    /// Returns the metric that is compared with a number.
     pub fn metric(&self) -> &'static Metric {
         self.metric
     }
@@ -32,10 +33,11 @@ impl Threshold {
         self.condition.holds(value, None)
     }
 
-    /// Evaluates the condition with the mean over the trials of a point. The condition is violated
-    /// if the mean violates it, or if any trial has no value for the metric. An upper bound is also
-    /// violated if too many packet-ins are missing from the metric: a packet-in that never left
-    /// counts as lost, and one without an answer counts as having an infinite round-trip time.
+    /// Evaluates the condition at a point, which is a group of equal trials. The mean over the
+    /// trials is compared. The condition is violated if the mean violates it, or if any trial has
+    /// no value for the metric. An upper bound is also violated if the value does not cover too
+    /// many of the packet-ins. In this respect a packet-in that was never sent counts as lost, and
+    /// one without an answer counts as having an infinite round-trip time.
     fn judge(&self, point: &Point) -> ThresholdOutcome {
         let values: Vec<f64> =
             point.trials.iter().filter_map(|trial| self.metric.judged(trial)).collect();
@@ -70,8 +72,8 @@ impl Threshold {
 /// The packet-ins that the value of a metric does not cover.
 struct Absent {
     remark: String,
-    /// Whether so large a share of packet-ins is missing that an upper bound on the value is
-    /// violated.
+    /// Whether so many packet-ins are left out of the value that a condition with an upper bound
+    /// counts as violated.
     decides: bool,
 }
 
@@ -105,7 +107,7 @@ impl Absent {
     }
 }
 
-/// Evaluates every threshold at a point.
+/// Evaluates every condition at a point of the run.
 pub fn evaluate(thresholds: &[Threshold], point: &Point) -> Vec<ThresholdOutcome> {
     thresholds.iter().map(|threshold| threshold.judge(point)).collect()
 }
@@ -283,8 +285,8 @@ mod tests {
         assert_eq!((outcome.value, outcome.held), (None, false));
     }
 
-    /// Returns a trial with a controller that was gone for two of six seconds; every packet-in that
-    /// left was answered.
+    /// Returns a trial in which the controller was gone for two of six seconds. Every packet-in
+    /// that was sent was answered.
     fn controller_was_gone() -> Point {
         let mut trial = trial();
         trial.counts = Counts { due: 1200, sent: 790, answered: 790, unsent: 410, ..trial.counts };

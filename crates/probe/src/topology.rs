@@ -1,9 +1,9 @@
 //! The links between emulated switches.
 //!
-//! A [`Topology`] is built once per trial and only queried afterwards: a discovery frame that the
-//! controller sends out of a port arrives at [`Topology::peer`]. Links have no direction, no delay
-//! and no loss, so that only the controller is measured. Every port carries at most one link;
-//! `peer` is therefore its own inverse.
+//! A [`Topology`] is built once per trial and only queried afterwards. A discovery frame (LLDP)
+//! that the controller sends out of a port arrives at the port that [`Topology::peer`] returns.
+//! Links have no direction, no delay and no loss, so that only the controller is measured. Every
+//! port carries at most one link; `peer` is therefore its own inverse.
 //!
 //! Generated topologies assign ports from 1 upwards in the order of their links, so that the ports
 //! left for hosts are always the highest ones.
@@ -21,7 +21,7 @@ pub use error::TopologyError;
 pub use graphml::survey as survey_graphml;
 pub use links::survey as survey_links;
 
-/// The source of a topology.
+/// The way in which the links between the emulated switches are specified.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub enum TopologySource {
     /// The switches have no links to each other.
@@ -46,8 +46,8 @@ pub enum TopologySource {
     Links(PathBuf),
 }
 
-/// Returns the highest port number that may carry a link. Higher ports are free at every switch.
-/// Returns 0 for a file that cannot be read.
+/// Returns the highest port number that may carry a link at any switch. Ports above it are free for
+/// hosts. Returns 0 for a file that cannot be read.
 pub(crate) fn ports_for_links(source: &TopologySource, switch_count: u32) -> usize {
     let others = switch_count.saturating_sub(1) as usize;
     match source {
@@ -65,8 +65,8 @@ pub(crate) fn ports_for_links(source: &TopologySource, switch_count: u32) -> usi
     }
 }
 
-/// Returns the number of switches that a topology describes, or `most` if it describes more. Only a
-/// file limits the number.
+/// Returns the number of switches that a topology describes, but at most `most`. Only a topology in
+/// a file limits the number; the generated ones have any size.
 ///
 /// # Errors
 ///
@@ -94,9 +94,9 @@ pub struct Port(pub u16);
 /// A link between ports of two switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Link {
-    /// The end of the link with the smaller (switch, port).
+    /// The end of the link with the smaller switch index (or port, if both ends are at one switch).
     pub a: (SwitchIndex, Port),
-    /// The end of the link with the larger (switch, port).
+    /// The end of the link with the larger switch index (or port, if both ends are at one switch).
     pub b: (SwitchIndex, Port),
 }
 
@@ -107,17 +107,18 @@ pub struct Survey {
     pub nodes: usize,
     /// The number of links.
     pub links: usize,
-    /// The number of ports that the switch with the most links needs.
+    /// The largest number of links at any switch. Each link needs a port.
     pub ports: usize,
-    /// The number of links that are ignored because the run lacks one of their switches. They are
-    /// not counted in `links`.
+    /// The number of links that are ignored because one of their switches is not part of the run.
+    /// They are not counted in `links`.
     pub left_out: usize,
 }
 
 /// The links between the switches of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Topology {
-    /// The linked ports of each switch in ascending order, with the other end of each link.
+    /// The ports with links of each switch, in ascending order. Each has the port at the other end
+    /// of its link.
     peers: Vec<Vec<(Port, (SwitchIndex, Port))>>,
     ports: u16,
     links: usize,
@@ -157,7 +158,8 @@ impl Topology {
         }
     }
 
-    /// Returns the other end of the link at `port`, if there is a link.
+    /// Returns the switch and the port at the other end of the link, or `None` if `port` has no
+    /// link.
     pub fn peer(&self, switch: SwitchIndex, port: Port) -> Option<(SwitchIndex, Port)> {
         let peers = self.peers_of(switch);
         let at = peers.binary_search_by_key(&port, |(own, _)| *own).ok()?;
@@ -176,7 +178,7 @@ impl Topology {
         (1..=self.ports).map(Port).filter(move |port| linked.next_if(|next| next == port).is_none())
     }
 
-    /// Returns every link once, ordered by its smaller end.
+    /// Returns every link once, in the order of its end `a`.
     pub fn links(&self) -> impl Iterator<Item = Link> + '_ {
         (0u32..).zip(&self.peers).flat_map(|(index, peers)| {
             peers.iter().filter_map(move |(port, far)| {
@@ -191,7 +193,7 @@ impl Topology {
         self.links
     }
 
-    /// Returns the number of switches, linked or not.
+    /// Returns the number of switches, with or without links.
     pub fn switch_count(&self) -> usize {
         self.peers.len()
     }
@@ -202,17 +204,17 @@ impl Topology {
         u32::try_from(linked).unwrap_or(u32::MAX)
     }
 
-    /// Returns the sizes of networks that consist of the first switches of the topology: from the
-    /// smallest one that contains a link to the smallest one that contains all links. Returns
-    /// `None` if there is no link.
+    /// Returns how many of the first switches may form a network of their own. The smallest such
+    /// network contains one link, and the largest contains all links. Returns `None` if there is no
+    /// link.
     pub(crate) fn linked_prefixes(&self) -> Option<RangeInclusive<u32>> {
         // The second end of a link has the larger index.
         let ends = || self.links().map(|link| link.b.0.0.saturating_add(1));
         Some(ends().min()?..=ends().max()?)
     }
 
-    /// Returns the switches of the largest connected part of the topology, in ascending order. If
-    /// several parts are equally large, it is the one that contains the lowest switch index.
+    /// Returns the switches of the largest connected component of the topology, in ascending order.
+    /// If several components are equally large, returns the one with the lowest switch index.
     pub(crate) fn largest_part(&self) -> Vec<u32> {
         let mut is_known = vec![false; self.peers.len()];
         let mut largest: Vec<u32> = Vec::new();
@@ -238,8 +240,7 @@ impl Topology {
         largest
     }
 
-    /// Returns notes on the topology for a reader of the results, for example on edges that were
-    /// left out.
+    /// Returns notes for a reader of the results, for example on links that were left out.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -256,10 +257,11 @@ impl Topology {
         Self { peers: vec![Vec::new(); count], ports, links: 0, notes: Vec::new() }
     }
 
-    /// Assigns every edge the lowest free port at each of its ends, in the order of the edges.
+    /// Builds a topology from pairs of switches: links each pair by the lowest free port of both
+    /// switches, in the order of `edges`.
     ///
-    /// The edges are traversed twice, so that the error for a switch with too few ports contains
-    /// the number that it needs.
+    /// The pairs are traversed twice, so that the error for a switch with too few ports contains
+    /// the number of ports that it needs.
     fn wired(
         edges: impl Iterator<Item = (u32, u32)> + Clone,
         switch_count: u32,
@@ -292,8 +294,8 @@ impl Topology {
         Ok(topology)
     }
 
-    /// Returns the port after the highest linked port of a switch. The result is meaningful only
-    /// while ports are assigned in order.
+    /// Returns the port after the highest port with a link. The result is meaningful only while
+    /// ports are assigned in order.
     fn next_port(&self, switch: u32) -> Port {
         let used = self.peers_of(SwitchIndex(switch)).len();
         Port(u16::try_from(used).map_or(u16::MAX, |used| used.saturating_add(1)))

@@ -1,8 +1,9 @@
-//! The contents of packet-ins: frames of emulated hosts, each with a packet id of its own.
+//! The contents of packet-ins: frames of emulated hosts, each with a packet ID that occurs only
+//! once.
 //!
-//! [`Hosts`] places hosts behind ports. [`FramePlan`] checks the configured frames and reads
-//! captures once. The [`FrameSource`] of each switch fills a template for every frame, which
-//! depends only on the switch, the sequence number and the seed. [`read_id`] finds the packet id in
+//! [`Hosts`] places hosts behind switch ports. [`FramePlan`] checks the configured frames and reads
+//! captures once. The [`FrameSource`] of each switch fills a template for every frame, so a frame
+//! depends only on the switch, the sequence number and the seed. [`read_id`] finds the packet ID in
 //! a frame that the controller sends back. This module knows no control protocols, sockets or time.
 
 mod addresses;

@@ -1,10 +1,11 @@
-//! One trial and its phases: connect, settle, warm up, measure, drain.
+//! Runs one trial in its phases: connect, settle, warm up, measure, drain.
 //!
-//! The conductor leads the trial on the caller's thread. It starts the engine threads, sends them
-//! orders, samples the use of both hosts, and merges the records at the end. Every wait checks the
-//! interrupt flag, so that an interrupted trial ends soon: only a request to the controller's REST
-//! interface delays it, by a few seconds. A run may be spread over several processes, called
-//! *ranks* as in MPI. The first of them leads the others.
+//! The conductor is the code that leads the trial, on the caller's thread. It starts the engine
+//! threads, which send packet-ins, and gives them orders. It samples the CPU time and memory of the
+//! controller and the probe, and merges the records at the end. Every wait checks the interrupt
+//! flag, so that an interrupted trial ends soon: only a request to the controller's REST interface
+//! delays it, by a few seconds. A run may be spread over several processes, called *ranks* as in
+//! MPI. The first of them leads the others.
 
 mod assemble;
 pub(crate) mod delays;
@@ -30,7 +31,7 @@ use crate::config::{Config, ProcessSelector, Protocol, Tls};
 use crate::engine::control::Phase;
 use crate::engine::mailbox::{Slot, mailbox};
 use crate::engine::openflow::Dialler;
-use crate::engine::{self, Books, Live, Orders, Portion, TrialPlan, nanos};
+use crate::engine::{self, Live, Orders, Portion, ThreadOutcome, TrialPlan, nanos};
 use crate::netcfg::{self, NetcfgError};
 use crate::onos::Onos;
 use crate::outcome::{Completion, Trial};
@@ -42,13 +43,13 @@ pub(crate) use assemble::address;
 use evidence::Surroundings;
 use together::Together;
 
-/// The parameters that distinguish the trials of a run.
+/// The parameters in which the trials of a run differ.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TrialSetting {
     pub(crate) switches: u32,
     /// The number of packet-ins per second and switch.
     pub(crate) rate: f64,
-    /// The number of the repetition, from 1.
+    /// The number of the repetition of a trial with these parameters, from 1.
     pub(crate) repetition: u32,
     pub(crate) seed: u64,
 }
@@ -57,7 +58,7 @@ pub(crate) struct TrialSetting {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrialError {
-    /// The controller's address does not resolve.
+    /// The controller's host name cannot be resolved to an address.
     #[error("controller.address: cannot resolve `{address}`: {cause}")]
     Address {
         /// The controller's address as it was configured.
@@ -65,10 +66,10 @@ pub enum TrialError {
         /// The error of the resolver.
         cause: io::Error,
     },
-    /// The topology does not fit the switches.
+    /// The topology requires other switches than those that are configured.
     #[error("{0}")]
     Topology(#[from] crate::topology::TopologyError),
-    /// The emulated hosts do not fit the switches.
+    /// The emulated hosts cannot be attached to the switches.
     #[error("{0}")]
     Hosts(#[from] crate::traffic::HostsError),
     /// Frames cannot be generated from the configuration.
@@ -107,19 +108,19 @@ pub(crate) struct Outcome {
     pub(crate) process: Option<String>,
 }
 
-/// The result of a trial in this process, which is one of the ranks that run the trial.
+/// The way in which a trial ended in this process, which may be one of several ranks.
 #[derive(Debug)]
 pub(crate) enum Concluded {
-    /// The merged result of all ranks, which only the first rank has.
+    /// The merged result of all ranks, which only the first rank returns.
     Trial(Box<Outcome>),
-    /// This rank sent its record to the first rank.
+    /// This rank has sent its record to the first rank.
     HandedOver,
     /// The first rank ended the run, so that no further trial follows.
     Over,
 }
 
-/// Runs one trial to its end, or until `interrupt` becomes true. With a `group`, all its ranks run
-/// the trial together.
+/// Runs one trial to its end, or until `interrupt` becomes true. If there is a `group`, all its
+/// ranks run the trial together.
 pub(crate) fn run(
     config: &Config,
     setting: TrialSetting,
@@ -193,7 +194,7 @@ pub(crate) fn run(
         together.end(&plan, &completion, interrupt.load(Ordering::Relaxed));
     }
     orders.stop();
-    let books = join(threads)?;
+    let threads = join(threads)?;
     if let (true, Some(onos)) =
         (leads && plan.config.controller.onos_forget, Onos::of(&plan.config))
     {
@@ -201,7 +202,7 @@ pub(crate) fn run(
     }
     live.enter(Phase::Done);
     let seen = vec![seen];
-    let parts = assemble::Parts { completion, books, usage, seen, ready_after, ready_at_end };
+    let parts = assemble::Parts { completion, threads, usage, seen, ready_after, ready_at_end };
     let Some(together) = together else {
         let trial = assemble::trial(&plan, setting, parts, notes);
         return Ok(Concluded::Trial(Box::new(Outcome { trial, process })));
@@ -209,8 +210,8 @@ pub(crate) fn run(
     Ok(together.conclude(&plan, setting, parts, notes, process, interrupt.load(Ordering::Relaxed)))
 }
 
-/// Computes the plan of a trial. If several processes run it, `place` contains the number of this
-/// process and the number of processes.
+/// Computes the plan of a trial. If several ranks run the trial, `place` contains the number of
+/// this rank and the number of all ranks.
 pub(crate) fn plan(
     config: Config,
     setting: TrialSetting,
@@ -246,7 +247,7 @@ pub(crate) fn plan(
     })
 }
 
-pub(crate) type Threads = Vec<JoinHandle<io::Result<Books>>>;
+pub(crate) type Threads = Vec<JoinHandle<io::Result<ThreadOutcome>>>;
 
 pub(crate) fn start(
     plan: &Arc<TrialPlan>,
@@ -265,7 +266,7 @@ pub(crate) fn start(
     }
 }
 
-/// Returns the parameters for dialling an OpenFlow controller.
+/// Returns the parameters by which switches connect to an OpenFlow controller.
 pub(crate) fn dialler(address: &str, tls: Option<&Tls>) -> Result<Dialler, TrialError> {
     let resolved = resolve(address)?;
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
@@ -288,11 +289,11 @@ fn resolve(address: &str) -> Result<SocketAddr, TrialError> {
         .ok_or_else(|| failed(io::Error::other("the name has no address")))
 }
 
-pub(crate) fn join(threads: Threads) -> Result<Vec<Books>, TrialError> {
+pub(crate) fn join(threads: Threads) -> Result<Vec<ThreadOutcome>, TrialError> {
     threads
         .into_iter()
         .map(|thread| match thread.join() {
-            Ok(Ok(books)) => Ok(books),
+            Ok(Ok(outcome)) => Ok(outcome),
             Ok(Err(error)) => Err(TrialError::Engine(format!("an engine thread failed: {error}"))),
             Err(_) => Err(TrialError::Engine("an engine thread panicked".into())),
         })
@@ -304,32 +305,33 @@ struct Conductor<'a> {
     plan: &'a TrialPlan,
     orders: &'a Orders,
     live: &'a Live,
-    /// Whether the user has asked to end the trial.
+    /// Whether the user has requested that the trial end.
     interrupt: &'a AtomicBool,
     controller: Option<Sampler>,
     own: Option<Sampler>,
     usage: UsageSeries,
     surroundings: Surroundings,
-    /// The time at which all switches were ready, in seconds on the trial's clock.
+    /// The time at which all switches were ready, in seconds on the trial's clock, or `None` if
+    /// they were not.
     ready_after: Option<f64>,
     notes: Vec<String>,
     /// The other ranks, if there are any.
     together: Option<Together<'a>>,
 }
 
-/// The time between two checks of a condition that is waited for.
+/// The interval at which a condition for which the conductor waits is checked.
 pub(crate) const POLL: Duration = Duration::from_millis(5);
-/// The time without a flooded announcement after which the controller counts as having stopped
+/// The time without a flooded announcement after which the controller counts as having finished
 /// flooding.
 const QUIET: Duration = Duration::from_millis(300);
-/// The longest time to wait for flooding to end.
+/// The longest time for which a trial waits until the controller has finished flooding.
 const LONGEST_FLOOD: Duration = Duration::from_secs(30);
-/// The time between the decision on the start of traffic and that start, which lets engine threads
-/// notice the decision in time.
+/// The time between the decision on the start of traffic and that start. It gives the engine
+/// threads the time to notice the decision.
 const HEAD_START: Duration = Duration::from_millis(50);
 
 impl Conductor<'_> {
-    /// Leads the trial through its phases, and returns how it ended.
+    /// Leads the trial through its phases, and returns how completely it was performed.
     fn conduct(&mut self) -> Completion {
         if let Some(together) = &mut self.together {
             together.compare_clocks(self.plan, true);
@@ -387,7 +389,7 @@ impl Conductor<'_> {
         }
     }
 
-    /// Returns the moment from which due times count, after agreeing on it with the other ranks.
+    /// Returns the time at which traffic starts, on which all ranks agree.
     fn agree_on_start(&mut self) -> Result<u64, Completion> {
         self.meet(together::Phase::Settle, Ok(()))?;
         let soon = self.orders.clock.now() + nanos(HEAD_START);
@@ -397,8 +399,8 @@ impl Conductor<'_> {
         }
     }
 
-    /// Waits until this rank and the other ranks, if there are any, have reached the end of a
-    /// phase.
+    /// Waits until this rank and the other ranks, if there are any, have completed a phase. `mine`
+    /// says whether this rank has.
     fn meet(
         &mut self,
         phase: together::Phase,
@@ -418,8 +420,8 @@ impl Conductor<'_> {
         together.meet(self.plan, phase, mine, patience, &interrupted)
     }
 
-    /// Waits until the controller no longer floods announcements of hosts, since this work would
-    /// delay the first answers.
+    /// Waits until the controller has finished flooding the announcements of hosts, since this work
+    /// would delay the first answers.
     fn wait_for_quiet(&mut self, settled: u64) -> Wait {
         let is_quiet = |conductor: &Self| {
             let last = conductor.live.last_flooded();
@@ -483,8 +485,8 @@ impl Conductor<'_> {
         })
     }
 
-    /// Starts to sample the CPU time and memory of the controller. Its process is looked up again
-    /// in every trial, because the controller may have been restarted.
+    /// Starts to sample the CPU time and memory of the controller. The controller's process is
+    /// looked up again in every trial, because the controller may have been restarted.
     fn watch_controller(&mut self) {
         let config = &self.plan.config;
         let Some(selector) = &config.controller.process else { return };
@@ -507,15 +509,16 @@ impl Conductor<'_> {
         }
     }
 
-    /// Adds a note if the controller uses much CPU time before it receives packet-ins.
+    /// Adds a note if the controller uses much CPU time although it has not received packet-ins
+    /// yet.
     fn note_busy_controller(&mut self) {
         let settle = self.plan.config.timing.settle;
         let cpu = self.usage.controller_before_traffic();
         self.notes.extend(cpu.and_then(|cpu| remarks::busy_before(settle, cpu)));
     }
 
-    /// Waits until traffic, which began at `start` on the trial's clock, has lasted for `end`
-    /// nanoseconds, and samples the use of both hosts in the meantime.
+    /// Waits until traffic, which started at `start` on the trial's clock, has lasted for `end`
+    /// nanoseconds. Meanwhile, samples the CPU time and memory of the controller and the probe.
     fn traffic_until(&mut self, start: u64, end: u64) -> Wait {
         let spacing = nanos(self.plan.config.timing.sample).max(1);
         loop {
@@ -571,7 +574,8 @@ impl Conductor<'_> {
     }
 }
 
-/// Returns a selector of the process at the other end of the control channel.
+/// Returns a selector of the controller's process, which is the one at the other end of the control
+/// channel.
 fn listener(config: &Config) -> Result<ProcessSelector, String> {
     let found = match config.protocol {
         Protocol::OpenFlow10 | Protocol::OpenFlow13 => {
@@ -595,7 +599,7 @@ fn describe(sampler: &Sampler) -> String {
     names.join(", ")
 }
 
-/// Announces the switches to a controller that cannot find them itself. Returns notes for the
+/// Announces the switches to a controller that cannot find them by itself. Returns notes for the
 /// result.
 pub(crate) fn announce(config: &Config, interrupt: &AtomicBool) -> Result<Vec<String>, TrialError> {
     let onos = Onos::of(config);
@@ -654,7 +658,7 @@ fn tell_of_devices(config: &Config, interrupt: &AtomicBool) -> Result<(), TrialE
     let (user, password) = &controller.onos_credentials;
     let deadline = Instant::now() + config.timing.connect_timeout;
     loop {
-        let posted = netcfg::post_to_onos(base, (user, password), &netcfg, TIMEOUT);
+        let posted = netcfg::post_to_onos(base, user, password, &netcfg, TIMEOUT);
         match posted {
             // A controller that was just restarted takes a while to listen.
             Err(
@@ -667,12 +671,13 @@ fn tell_of_devices(config: &Config, interrupt: &AtomicBool) -> Result<(), TrialE
     }
 }
 
-/// The longest time to wait for the applications of an ONOS that was not restarted.
+/// The longest time for which a trial waits until the applications of ONOS are active, if ONOS was
+/// not restarted.
 const BRIEF: Duration = Duration::from_secs(2);
 /// The timeout of one request to the controller's REST interface.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The result of a wait.
+/// The way in which a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wait {
     Elapsed,
@@ -708,7 +713,7 @@ mod tests {
             let (threads, slots) = start(&plan, &orders, &live, None).expect("threads");
             drop(slots);
             orders.stop();
-            assert_eq!(join(threads).expect("books").len(), 1);
+            assert_eq!(join(threads).expect("the outcome of a thread").len(), 1);
             assert_eq!(Arc::strong_count(&plan), 1, "{protocol}");
         }
     }

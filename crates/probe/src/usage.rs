@@ -1,13 +1,12 @@
-//! CPU time and memory of the controller and of the probe itself.
+//! Measures the CPU time and memory of the controller and of the probe itself.
 //!
-//! All figures are read from `/proc` directly. The few fields need little parsing, and the parser
-//! must also read what a shell prints on another host, whereas the `procfs` crate serves only local
-//! processes.
+//! All figures are read from `/proc` directly. This needs little parsing, and the same parser reads
+//! the output of a shell on another host, whereas the `procfs` crate serves only local processes.
 //!
-//! CPU time is in percent of one core: the time that all threads of all selected processes spent in
+//! CPU time is in percent of one core: the time that all threads of all watched processes spent in
 //! user and kernel mode, divided by the interval between two samples. The kernel counts this time
 //! in clock ticks, usually 10 ms, so a sample over one second is exact to about 1 %. Memory is the
-//! resident set. Pages that several processes share are counted once for each process.
+//! resident set. A page that several processes share is counted once for each process.
 
 mod local;
 mod meter;
@@ -27,7 +26,7 @@ pub use sockets::{FindProcessError, diallers_of, listeners_at};
 use crate::config::ProcessSelector;
 use crate::outcome::Usage;
 
-/// A sample of CPU time and memory.
+/// A sample of the CPU time and memory of the watched processes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// The CPU time since the previous sample, in percent of one core, so that four busy cores are
@@ -35,13 +34,14 @@ pub struct Sample {
     pub cpu_percent: f64,
     /// The resident memory in bytes.
     pub rss_bytes: u64,
-    /// The total time since the previous sample for which runnable threads waited for a core, in
-    /// percent of the elapsed time (absent for processes of other hosts).
+    /// The time since the previous sample for which threads of the processes were runnable but
+    /// waited for a core, summed over the threads, in percent of the elapsed time (absent for
+    /// processes of other hosts).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_percent: Option<f64>,
 }
 
-/// A reader of the CPU time and memory of some processes, which is called periodically.
+/// A reader of the CPU time and memory of some processes, whose caller takes samples periodically.
 #[derive(Debug)]
 pub struct Sampler {
     source: Source,
@@ -58,23 +58,25 @@ enum Source {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum UsageError {
-    /// No process has the configured id.
+    /// No process has the configured process ID.
     #[error("there is no process {pid} on this host; check controller.process")]
     NoProcess {
         /// The configured process id.
         pid: u32,
     },
-    /// The text by which processes are selected is empty.
+    /// The text by which processes are selected is empty, so it would match every process.
     #[error("controller.process names a process by an empty text; every process would match")]
     EmptyName,
-    /// The process at the other end of the control channel was not looked up (see [`listeners_at`]
-    /// and [`diallers_of`]), which is possible only on this host.
+    /// The configuration asks for the process at the other end of the control channel, and it was
+    /// not looked up before (see [`listeners_at`] and [`diallers_of`]). Such a look-up is possible
+    /// only on this host.
     #[error(
         "the process that holds the control channel can be found on this host only; name it in \
          controller.process"
     )]
     Unresolved,
-    /// A selector of processes on another host contains a second such selector.
+    /// The selector names processes on another host, which again is specified by a host and a
+    /// selector.
     #[error("controller.process can pass through one host only, not from {first} on to {second}")]
     NestedSsh {
         /// The host of the outer selector.
@@ -135,12 +137,12 @@ pub enum UsageError {
 }
 
 impl Sampler {
-    /// Watches the processes that `selector` names. Over SSH this waits until the other host
-    /// answers, at most 15 seconds, and samples are taken there every `interval`.
+    /// Starts to watch the processes that `selector` selects. Over SSH, this function waits until
+    /// the other host answers, at most 15 seconds, and a script takes samples there every
+    /// `interval`.
     ///
-    /// If a name matches no process yet, samples are absent until it does. Of the processes that
-    /// match a name, this process and its ancestors are left out, because the name is part of their
-    /// command lines too.
+    /// If a name matches no process yet, samples are absent until it does. This process and its
+    /// ancestors never match a name, because the name is part of their command lines too.
     ///
     /// # Errors
     ///
@@ -159,7 +161,7 @@ impl Sampler {
         }
     }
 
-    /// Watches this process.
+    /// Starts to watch this process.
     ///
     /// # Errors
     ///
@@ -168,8 +170,8 @@ impl Sampler {
         Self::new(&ProcessSelector::Pid(std::process::id()), Duration::from_secs(1))
     }
 
-    /// Watches processes on another host through `shell`, a command that runs a shell on its
-    /// standard input.
+    /// Starts to watch processes on another host. `shell` is a command that runs a shell on that
+    /// host and passes it the standard input.
     fn over(
         shell: Command,
         target: &str,
@@ -181,12 +183,11 @@ impl Sampler {
         Ok(Self { source: Source::Remote(remote) })
     }
 
-    /// Returns the sample at `now`, without waiting. `now` must not be earlier than in a previous
-    /// call.
+    /// Returns a sample of the time since the previous call, without waiting. `now` must not be
+    /// earlier than in the previous call.
     ///
-    /// Returns `None` on the first call, or while no process matches. Over SSH, returns the latest
-    /// sample that has arrived, or `None` if that sample is older than three intervals and a
-    /// second.
+    /// Returns `None` on the first call, or while no process matches. Over SSH, returns the last
+    /// sample that has arrived, or `None` if it is older than three intervals and a second.
     pub fn sample(&mut self, now: Instant) -> Option<Sample> {
         match &mut self.source {
             Source::Local(processes) => processes.sample(now),
@@ -202,7 +203,7 @@ impl Sampler {
         }
     }
 
-    /// Returns whether the sampler reads processes of this host and has found some.
+    /// Returns whether the sampler watches processes of this host and has found some.
     pub(crate) fn has_local_processes(&self) -> bool {
         matches!(&self.source, Source::Local(processes) if !processes.seen().is_empty())
     }
@@ -217,7 +218,7 @@ impl Sampler {
 }
 
 impl Usage {
-    /// Summarises samples that were taken at equal intervals.
+    /// Summarises samples of a process that were taken at equal intervals.
     pub fn of(samples: &[Sample]) -> Self {
         let cpu: Vec<f64> = samples.iter().map(|sample| sample.cpu_percent).collect();
         Self {

@@ -1,7 +1,8 @@
-//! The words for what switches send.
+//! Adapts the texts of results to the kind of message that switches send.
 //!
-//! Texts of results are written about packet-ins. If switches send another kind of message, its
-//! words replace those of packet-ins in the final text, so that no text is written for each kind.
+//! Texts of results are written about packet-ins. If the switches of a run send digests or idle
+//! notifications instead, the words for packet-ins are replaced in the final text. There is
+//! therefore only one version of each text.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,7 +10,8 @@ use std::collections::BTreeMap;
 use crate::config::Load;
 
 impl Load {
-    /// Returns the kind of message that switches send in a run with this resolved configuration.
+    /// Returns the kind of message that the switches of a run send, which follows from the run's
+    /// resolved configuration.
     #[must_use]
     pub fn of(configuration: &BTreeMap<String, String>) -> Self {
         let said = configuration.get("traffic.load").map(|said| said.trim_matches('"'));
@@ -32,7 +34,7 @@ impl Load {
         Cow::Owned(text.replace("Packet-in", begins).replace("packet-in", term))
     }
 
-    /// Describes the answer to such a message, with its article.
+    /// Returns the noun for the answer to such a message, with its article.
     #[must_use]
     pub fn answer(self) -> &'static str {
         match self {

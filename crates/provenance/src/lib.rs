@@ -107,7 +107,8 @@ mod tests {
         assert!(humantime::parse_rfc3339(&first.started_at).is_ok(), "{first:?}");
     }
 
-    /// A result that contains a provenance next to keys of its own is read as it was written.
+    /// A provenance that is written into a result, among keys of the result's own, is read without
+    /// a change.
     #[test]
     fn a_provenance_within_a_result_reads_back() {
         #[derive(Debug, PartialEq, Serialize, Deserialize)]

@@ -11,9 +11,9 @@ pub struct Share {
     pub rank: u32,
     /// The host of the process, or the empty default host if the process never reported it.
     pub host: Host,
-    /// The names of the items of work that the process finished.
+    /// The names of the items of work that the process finished, such as `16 entries`.
     pub did: Vec<String>,
-    /// The names of the items of work that were assigned to the process and not finished.
+    /// The names of the items of work that were assigned to the process but not finished.
     pub missing: Vec<String>,
     /// The reason why the process left work undone or was assigned none, for example that it was
     /// lost, or `None` if no reason is known.

@@ -1,4 +1,4 @@
-//! The token bucket of a rate, in exact time.
+//! A token bucket that limits a rate, in exact time.
 
 use crate::config::Limit;
 use crate::units::Nanos;
@@ -11,8 +11,8 @@ const SECOND: u128 = 1_000_000_000;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     limit: Limit,
-    /// The instant at which the bucket is full: whole nanoseconds, and a remainder in units of a
-    /// nanosecond divided by the rate. The remainder is below the rate.
+    /// The instant at which the bucket is full: `full` whole nanoseconds, and `remainder` in units
+    /// of one nanosecond divided by the rate. The remainder is below the rate.
     full: u64,
     remainder: u64,
 }
@@ -23,15 +23,16 @@ impl Clock {
         Self { limit, full: full.0, remainder: 0 }
     }
 
-    /// Returns the first whole nanosecond at which the bucket holds `tokens`. A bucket that is too
-    /// small for them must be full.
+    /// Returns the first whole nanosecond at which the bucket holds `tokens`. If its capacity is
+    /// smaller than that, returns the time at which it is full.
     pub(crate) fn holds(&self, tokens: u64) -> Nanos {
         let spare = u128::from(self.limit.burst.saturating_sub(tokens)) * SECOND;
         Nanos(saturated(self.exactly_full().saturating_sub(spare).div_ceil(self.rate())))
     }
 
-    /// Takes tokens out of the bucket. `from` is the earliest time at which the packet could have
-    /// taken them: tokens that would have arrived at a full bucket before `from` are lost.
+    /// Takes the tokens of a packet out of the bucket. `from` is the earliest time at which the
+    /// packet could have taken them. Tokens for which a full bucket had no room before `from` are
+    /// lost.
     pub(crate) fn take(&mut self, from: Nanos, tokens: u64) {
         if from.0 > self.full {
             (self.full, self.remainder) = (from.0, 0);
@@ -47,8 +48,9 @@ impl Clock {
         self.set_full(self.exactly_full().saturating_sub(u128::from(tokens) * SECOND));
     }
 
-    /// Returns a bucket for another limit, which starts with the tokens that this one holds at
-    /// `from`, up to its own capacity. A debt remains and is paid at the other rate.
+    /// Returns a bucket with the rate and capacity of `limit`. It starts with the tokens that this
+    /// bucket holds at `from`, up to the new capacity. If this bucket is in debt, the new one
+    /// starts with the same debt and pays it at the new rate.
     pub(crate) fn changed(&self, limit: Limit, from: Nanos) -> Self {
         // Tokens are counted in units of one token divided by a second in nanoseconds, in which a
         // nanosecond adds exactly the rate.

@@ -9,17 +9,19 @@ use crate::units::MAX_QUEUES;
 use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroU64};
 
-/// The depth of a queue in packets if none is configured, as in BMv2 (`simple_switch`).
+/// The largest number of packets in a queue if none is configured, as in BMv2 (`simple_switch`).
 pub const DEFAULT_DEPTH: u32 = 64;
 
-/// The logarithm of the inverse weight of the current length in RED's average, as Floyd and
-/// Jacobson propose it.
+/// The default weight of the current queue length in RED's moving average, which Floyd and Jacobson
+/// proposed. 9 stands for a weight of 2^-9, or 1/512.
 pub const RED_WEIGHT: u8 = 9;
 
-/// The largest number of bytes that a packet takes on the wire in addition to its own.
+/// The largest value of `PortConfig::overhead`, the number of bytes that each packet takes on the
+/// wire in addition to its own.
 pub(crate) const MAX_OVERHEAD: u32 = 65_535;
 
-/// The largest amount, burst or rate of a configuration, which is that of its text form.
+/// The largest number that a configuration may contain, such as a rate or a burst. The text form of
+/// configurations has the same limit.
 const LARGEST: u64 = i64::MAX as u64;
 
 /// The queues of several ports, by port number.
@@ -31,8 +33,8 @@ pub struct Configuration(pub BTreeMap<u32, PortConfig>);
 pub struct PortConfig {
     /// The rate at which the port sends.
     pub shaper: Shaper,
-    /// The number of bytes that a packet takes on the wire in addition to its own, such as preamble
-    /// and frame check sequence.
+    /// The number of bytes that each packet takes on the wire in addition to its own, such as those
+    /// of the preamble and the frame check sequence.
     pub overhead: u32,
     /// The largest number of bytes that wait in all queues of the port together, if limited.
     pub buffer: Option<u64>,
@@ -45,7 +47,8 @@ pub struct PortConfig {
 pub struct QueueConfig {
     /// The level of the queue. Levels are served in strict priority, the largest first.
     pub level: u8,
-    /// The share of the queue among those of its level.
+    /// The share of the port's capacity that the queue gets in competition with other queues of its
+    /// level.
     pub share: Share,
     /// The rate at which packets of the queue are released to the scheduler.
     pub shaper: Shaper,
@@ -60,7 +63,7 @@ pub struct QueueConfig {
     pub threshold: Option<Threshold>,
 }
 
-/// The rates that packets must obey. A packet obeys both, if both are set.
+/// The rate limits of a port or queue. If both are set, packets obey both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shaper {
     /// The limit in bits.
@@ -69,16 +72,16 @@ pub struct Shaper {
     pub packets: Option<Limit>,
 }
 
-/// A rate and a burst, in bits or in packets.
+/// The rate and the burst of a token bucket, counted in bits or in packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
     /// The rate per second.
     pub rate: NonZeroU64,
-    /// The burst.
+    /// The capacity of the bucket: the amount that may pass at once after a pause.
     pub burst: u64,
 }
 
-/// The share of a queue in the rounds of its level.
+/// The amount that a queue may send in each round in which the queues of its level take turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
     /// The number of packets in each round (weighted round robin).
@@ -96,7 +99,7 @@ pub enum Unit {
     Bytes,
 }
 
-/// A queue length.
+/// A queue length in packets or in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Threshold {
     /// The unit of the length.
@@ -116,15 +119,17 @@ pub struct RedConfig {
     pub maximum: u64,
     /// The probability of a drop just below the maximum, in millionths.
     pub per_million: u32,
-    /// The logarithm of the inverse weight of the current length in the average: 9 is 1/512.
+    /// The weight of the current queue length in the moving average, as a negative power of two: 9
+    /// stands for 2^-9, or 1/512.
     pub weight: u8,
     /// Whether ECN-capable packets are marked instead of dropped, between minimum and maximum.
     pub marks: bool,
 }
 
 impl QueueConfig {
-    /// Sets the depth to packets and bytes, either of which may be left out. A depth in bytes alone
-    /// does not limit packets, because a packet has at least a byte.
+    /// Sets the largest number of packets and of bytes that wait. Either may be left out. If only
+    /// `bytes` is given, the limit on packets is the same number. It never takes effect, because
+    /// each packet has at least one byte.
     pub fn set_depth(&mut self, packets: Option<u32>, bytes: Option<u64>) {
         let of_bytes = bytes.map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX));
         self.depth_packets = packets.or(of_bytes).unwrap_or(DEFAULT_DEPTH);
@@ -156,11 +161,11 @@ impl PortConfig {
         Self { shaper: Shaper::default(), overhead: 0, buffer: None, queues }
     }
 
-    /// Checks a configuration that was not parsed: that its numbers are in the ranges of the text
-    /// form, and that its queues fit each other.
+    /// Checks a configuration that was built by a program instead of parsed from text: its numbers
+    /// must be in the ranges of the text form, and the queues of a port must be compatible.
     ///
     /// # Errors
-    /// Returns what is wrong.
+    /// Returns the first fault that was found.
     pub fn check(&self) -> Result<(), Problem> {
         let within = |key: &'static str, value: u64, low: u64, high: u64| {
             let fault = || Problem::Number { key, value: value.to_string(), low, high };
@@ -199,7 +204,8 @@ impl PortConfig {
         Ok(())
     }
 
-    /// Returns the bits of a packet of `length` bytes on the wire.
+    /// Returns the number of bits that a packet of `length` bytes takes on the wire, with its
+    /// overhead.
     #[must_use]
     pub fn bits(&self, length: u32) -> u64 {
         8 * (u64::from(length) + u64::from(self.overhead))

@@ -8,11 +8,11 @@ pub struct QueueCounts {
     pub enqueued: u64,
     /// The bytes of the packets that entered the queue.
     pub enqueued_bytes: u64,
-    /// The number of packets that left the queue and the port.
+    /// The number of packets that left the queue and were transmitted.
     pub sent: u64,
-    /// The bytes of the packets that left the port.
+    /// The bytes of the packets that were transmitted.
     pub sent_bytes: u64,
-    /// The number of packets that left the queue and that the program then dropped.
+    /// The number of packets that left the queue and that the program then dropped in egress.
     pub dropped_behind: u64,
     /// The number of packets refused because the queue was full.
     pub dropped_depth: u64,

@@ -5,7 +5,7 @@ const TAGS: [[u8; 2]; 2] = [[0x81, 0x00], [0x88, 0xa8]];
 const IPV4: [u8; 2] = [0x08, 0x00];
 const IPV6: [u8; 2] = [0x86, 0xdd];
 
-/// The position of the byte with the codepoint, and the position of the IP header.
+/// The IP version of a frame and the offset of its IP header, which holds the ECN codepoint.
 enum Place {
     V4 { header: usize },
     V6 { header: usize },
@@ -36,7 +36,8 @@ pub fn is_capable(frame: &[u8]) -> bool {
     codepoint(frame) != 0
 }
 
-/// Returns whether a frame has an IP packet that met congestion: its codepoint is CE.
+/// Returns whether a frame has an IP packet that is marked as having met congestion: its codepoint
+/// is CE.
 #[must_use]
 pub fn is_marked(frame: &[u8]) -> bool {
     codepoint(frame) == 3
@@ -51,8 +52,9 @@ fn codepoint(frame: &[u8]) -> u8 {
     }
 }
 
-/// Sets the codepoint of a frame's IP packet to CE, and corrects the checksum of an IPv4 header.
-/// Returns whether the frame has an IP packet that is capable of it.
+/// Marks a frame's IP packet as having met congestion: sets its codepoint to CE, and corrects the
+/// checksum of an IPv4 header. Returns false, and changes nothing, if the frame has no IP packet
+/// whose transport understands the mark.
 pub fn mark(frame: &mut [u8]) -> bool {
     if !is_capable(frame) {
         return false;

@@ -1,5 +1,5 @@
-//! Ports with queues as a network for network calculus, in Planimeter's own format of networks
-//! (JSON), as `planimeter bound` reads it.
+//! Converts the configuration of ports and queues to a network for network calculus, whose bounds
+//! `planimeter bound` computes. The network is a file in Planimeter's own format (JSON).
 //!
 //! | configuration | servers on the path |
 //! | --- | --- |
@@ -9,15 +9,16 @@
 //! | queues of one level, by quanta | a port with deficit round robin |
 //! | queues of one level, by weights | a port with weighted round robin |
 //!
-//! A port adds a latency of a nanosecond, because the model starts packets at whole nanoseconds.
-//! Packets leave as a whole. The bounds hold for packets that are not refused.
+//! `L` is the length of the largest packet. A port adds a latency of a nanosecond, because the
+//! model starts packets at whole nanoseconds. Packets leave as a whole. The bounds hold for packets
+//! that are not refused.
 
 use crate::config::{PortConfig, Share};
 use crate::units::{QueueId, UnitError, bit_rate, size};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// A flow through ports with queues. Quantities are those on the wire.
+/// A flow through ports with queues. Rates and lengths are those on the wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flow {
     /// The name of the flow.
@@ -34,11 +35,11 @@ pub struct Flow {
     pub packet: u64,
 }
 
-/// The reason why ports and flows are no network with bounds.
+/// The error for ports and flows for which no bounds can be computed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NetworkError {
-    /// A flow has a quantity that cannot be read.
+    /// A rate or length of a flow cannot be read.
     #[error("flow '{flow}': {error}")]
     Unit {
         /// The name of the flow.
@@ -69,21 +70,21 @@ pub enum NetworkError {
     /// A packet of a flow exceeds its burst, so that no packet can ever be sent.
     #[error("flow '{0}': its burst is smaller than its packet, so it never sends one")]
     Burst(String),
-    /// The configuration of a port has no servers with known bounds.
+    /// A port has a configuration for which no bounds are known.
     #[error("port '{port}': {what}")]
     Unsupported {
         /// The name of the port.
         port: String,
-        /// The part of the configuration for which no bound is computed.
+        /// The part of the configuration for which no bounds are known.
         what: &'static str,
     },
 }
 
 impl Flow {
-    /// Reads a flow from its quantities as text, such as `10Mbps` and `3kB`.
+    /// Creates a flow from its rate, burst and packet length as text, such as `10Mbps` and `3kB`.
     ///
     /// # Errors
-    /// Fails if a quantity cannot be read.
+    /// Fails if one of them cannot be read.
     pub fn parse(
         name: &str,
         path: &[String],
@@ -110,7 +111,7 @@ enum Kind {
     Weighted,
 }
 
-/// Returns the text of the network of some ports, by name, and flows.
+/// Returns the text of a network file for flows through ports, which are given by name.
 ///
 /// # Errors
 /// Fails if a flow does not fit its ports, or a port is configured in a way that has no known
@@ -183,7 +184,8 @@ fn kind(port: &str, config: &PortConfig) -> Result<Kind, NetworkError> {
     }
 }
 
-/// Describes the servers of a port.
+/// Adds a port to the network: a server for each queue with a rate to `servers`, and then the port
+/// itself to `servers`, or to `round_robin` if queues of one level take turns.
 fn describe(
     port: &str,
     config: &PortConfig,

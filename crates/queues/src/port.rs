@@ -6,10 +6,11 @@ use crate::queue::{Buffer, Clocks, Queue, Refusal};
 use crate::scheduler::{Head, Scheduler};
 use crate::units::{Nanos, QueueId};
 
-/// The length in bytes of the packet by which RED counts idle time.
+/// The packet length in bytes that RED assumes when it converts an idle time to the number of
+/// packets that the port could have sent in it.
 const TYPICAL_LENGTH: u64 = 1_000;
 
-/// A packet that arrives at a port. `H` is the caller's handle of it.
+/// A packet that arrives at a port. `H` is a handle by which the caller identifies the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival<H> {
     /// The length of the packet in bytes.
@@ -20,7 +21,7 @@ pub struct Arrival<H> {
     pub handle: H,
 }
 
-/// The circumstances under which a packet entered a queue.
+/// The result of a packet's admission to a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Enqueued {
     /// The number of packets that waited in the queue before the packet entered.
@@ -50,7 +51,7 @@ pub struct Departure<H> {
     pub queue: QueueId,
     /// The number of packets that waited in the queue before the packet entered.
     pub depth_before: u32,
-    /// The number of packets that wait in the queue now.
+    /// The number of packets that wait in the queue after this one has left.
     pub depth_left: u32,
     /// Whether the packet must be marked as having met congestion.
     pub marked: bool,
@@ -60,12 +61,12 @@ pub struct Departure<H> {
     pub handle: H,
 }
 
-/// A packet that was taken out and whose length on the wire is not known yet.
+/// A packet that has left its queue, before `Port::finished` states its length on the wire.
 #[derive(Debug)]
 struct InService {
-    /// The clocks before the packet was charged.
+    /// The token buckets of the port's shaper, as they were before the packet was charged.
     clocks: Clocks,
-    /// The time from which any packet could be sent.
+    /// The earliest time at which a waiting packet could have been sent.
     from: Nanos,
     start: Nanos,
     queue: QueueId,
@@ -85,8 +86,8 @@ pub struct Port<H> {
     /// The bytes that wait in all queues.
     bytes: u64,
     in_service: Option<InService>,
-    /// The time at which the packet that was on the wire at the last change of the configuration
-    /// ends.
+    /// The time at which the port is free after a change of its configuration: the end of the
+    /// packet that was on the wire at that time.
     free: Nanos,
     seed: u64,
 }
@@ -149,13 +150,14 @@ impl<H> Port<H> {
         Some(self.earliest()?.max(self.clocks.hold(0, 0)).max(self.free))
     }
 
-    /// Returns the time from which any waiting packet may be sent.
+    /// Returns the earliest time at which the scheduler may choose one of the waiting packets.
     fn earliest(&self) -> Option<Nanos> {
         self.queues.iter().filter_map(Queue::released).min()
     }
 
-    /// Takes out the packet that the port starts to send at or before `now`. Afterwards the caller
-    /// states its length with [`Self::finished`], unless the length is that at the queue.
+    /// Takes out the packet that the port starts to send at or before `now`. If the packet then
+    /// leaves with another length than it had in the queue, the caller must state that with
+    /// [`Self::finished`].
     pub fn dequeue(&mut self, now: Nanos) -> Option<Departure<H>> {
         let start = self.due().filter(|due| *due <= now)?;
         let from = self.earliest()?;
@@ -187,7 +189,8 @@ impl<H> Port<H> {
         })
     }
 
-    /// Charges the port for a packet that it could send from a time on.
+    /// Charges the port's shaper for a packet of `length` bytes, which could have been sent at
+    /// `from`.
     fn charge(&mut self, from: Nanos, length: u32) {
         self.clocks.take(from, self.config.bits(length), [0, 0]);
     }
@@ -235,12 +238,12 @@ impl<H> Port<H> {
     /// Applies another configuration from `now` on, also to packets that wait. Packets that are due
     /// before `now` must have been taken out.
     ///
-    /// Queues keep what exceeds their new depth, and their counters. Returns the packets of queues
-    /// that no longer exist, in the order in which they arrived at each.
+    /// A queue keeps its counters, and its packets even if they exceed its new depth. Returns the
+    /// packets of queues that no longer exist, in the order in which they arrived at each.
     ///
-    /// The tokens of a bucket are kept, as far as the new bucket can hold them: a change is no way
-    /// to send another burst. The packet on the wire is sent to its end at its rate. The scheduler
-    /// starts new rounds if a level or share changes.
+    /// A token bucket keeps its tokens, up to its new capacity, so a change does not allow another
+    /// burst. The packet on the wire is sent to its end at its old rate. The scheduler starts new
+    /// rounds if a level or share changes.
     pub fn configure(&mut self, now: Nanos, config: &PortConfig) -> Vec<H> {
         if config.shaper != self.config.shaper {
             self.free = now.max(self.clocks.hold(0, 0)).max(self.free);
@@ -279,7 +282,7 @@ impl<H> Port<H> {
     }
 }
 
-/// Returns the seed of a queue.
+/// Returns the seed from which the random drops of one queue are drawn.
 fn seed_of(seed: u64, queue: u64) -> u64 {
     seed.wrapping_add(queue.wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }

@@ -18,12 +18,12 @@ pub enum Refusal {
     Depth,
     /// The buffer of the port is full.
     Buffer,
-    /// Random early detection.
+    /// Random early detection chose to drop the packet.
     Red,
 }
 
 impl Refusal {
-    /// Describes the refusal in the words of a drop.
+    /// Returns the text that describes the refusal as the reason of a drop.
     #[must_use]
     pub fn reason(self) -> &'static str {
         match self {
@@ -45,16 +45,17 @@ impl fmt::Display for Refusal {
 #[derive(Debug)]
 pub(crate) struct Waiting<H> {
     pub(crate) arrived: Nanos,
-    /// The time from which the scheduler may choose the packet.
+    /// The time at which the queue's shaper releases the packet, from which the scheduler may
+    /// choose it.
     pub(crate) released: Nanos,
     pub(crate) length: u32,
-    /// The number of packets that waited before it when it arrived.
+    /// The number of packets that waited in the queue when this one arrived.
     pub(crate) depth: u32,
     pub(crate) marked: bool,
     pub(crate) handle: H,
 }
 
-/// The clocks of a shaper.
+/// The token buckets of a shaper: one for bits and one for packets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clocks {
     bits: Option<Clock>,
@@ -67,13 +68,14 @@ impl Clocks {
         Self { bits: shaper.bits.map(clock), packets: shaper.packets.map(clock) }
     }
 
-    /// Returns the first whole nanosecond at which the buckets hold these tokens.
+    /// Returns the first whole nanosecond at which both buckets hold enough tokens.
     pub(crate) fn hold(&self, bits: u64, packets: u64) -> Nanos {
         Ord::max(hold(self.bits, bits), hold(self.packets, packets))
     }
 
-    /// Takes the tokens of a packet out of the buckets. `from` is the time from which the packet
-    /// was there, and `needed` the tokens that the buckets had to hold.
+    /// Takes the tokens of a packet out of the buckets. `from` is the earliest time at which it
+    /// could have taken them. `needed` holds the numbers of bits and packets that the buckets had
+    /// to hold.
     pub(crate) fn take(&mut self, from: Nanos, bits: u64, needed: [u64; 2]) {
         // A bucket continues to fill while the packet waits for the other bucket.
         let [of_bits, of_packets] = needed;
@@ -96,8 +98,8 @@ impl Clocks {
         }
     }
 
-    /// Returns the clocks of another shaper, which start with the tokens that these hold at `from`.
-    /// The bucket of an added limit is full.
+    /// Returns the buckets for another shaper, which start with the tokens that these buckets hold
+    /// at `from`. A bucket for a limit that is new starts full.
     pub(crate) fn changed(&self, shaper: Shaper, from: Nanos) -> Self {
         let change = |clock: Option<Clock>, limit: Option<Limit>| {
             limit.map(|limit| match clock {
@@ -118,10 +120,11 @@ fn hold(clock: Option<Clock>, tokens: u64) -> Nanos {
     clock.map_or(Nanos(0), |clock| clock.holds(tokens))
 }
 
-/// The occupation of a port's buffer.
+/// The properties of a port on which the admission of a packet to a queue depends.
 pub(crate) struct Buffer {
     pub(crate) used: u64,
-    /// The time in which the port sends a packet of typical length, or zero without a rate.
+    /// The time in which the port sends a packet of typical length (`TYPICAL_LENGTH`), or zero if
+    /// it has no rate.
     pub(crate) typical: u64,
 }
 
@@ -148,7 +151,8 @@ impl<H> Queue<H> {
         }
     }
 
-    /// Returns the time from which the scheduler may choose the first packet.
+    /// Returns the time from which the scheduler may choose the first packet of the queue, if there
+    /// is one.
     pub(crate) fn released(&self) -> Option<Nanos> {
         self.packets.front().map(|first| first.released)
     }
@@ -185,7 +189,8 @@ impl<H> Queue<H> {
         Ok(Enqueued { depth, marked })
     }
 
-    /// Returns whether a packet is marked, or the reason why it is refused.
+    /// Decides whether a packet is admitted. Returns whether it is marked, or the reason why it is
+    /// refused.
     fn admits(
         &mut self,
         now: Nanos,
@@ -240,7 +245,8 @@ impl<H> Queue<H> {
     }
 
     /// Applies another configuration, also to packets that wait. No packet is dropped. `before` is
-    /// the configuration of the port under which these packets were charged.
+    /// the port's old configuration, under which the waiting packets were charged, and `port` the
+    /// new one.
     pub(crate) fn configure(
         &mut self,
         config: &QueueConfig,

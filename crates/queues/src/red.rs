@@ -8,14 +8,14 @@ const PLACES: u32 = 16;
 /// The number of fractional bits of the factor by which the average decays in an idle time.
 const FACTOR_PLACES: u32 = 32;
 
-/// The average queue length of a queue, and the state of its random drops.
+/// The state of random early detection for one queue: the average length, and the random drops.
 #[derive(Clone, Debug)]
 pub(crate) struct Red {
     config: RedConfig,
     /// The average queue length, with [`PLACES`] fractional bits.
     average: u128,
-    /// The number of packets that were accepted since the last mark or drop, or since the average
-    /// was below the minimum.
+    /// The number of packets that were accepted since the latest of these events: a packet was
+    /// marked or dropped, or the average was below the minimum.
     count: u64,
     /// The time since which the queue is empty. `None` while packets wait.
     idle: Option<Nanos>,
@@ -45,8 +45,9 @@ impl Red {
         self.idle = Some(now);
     }
 
-    /// Decides about a packet that arrives while the queue has this length. `typical` is the time
-    /// in which the port sends a packet of typical length, or zero if the port has no rate.
+    /// Decides whether a packet is accepted that arrives while the queue has this length. `typical`
+    /// is the time in which the port sends a packet of typical length, or zero if the port has no
+    /// rate.
     pub(crate) fn arrives(&mut self, now: Nanos, length: Length, typical: u64) -> Verdict {
         let length = match self.config.unit {
             Unit::Packets => length.packets,
@@ -87,7 +88,8 @@ impl Red {
         Verdict::Accept
     }
 
-    /// Lets the average decay as if packets of typical length had found the queue empty.
+    /// Lets the average decay after an idle time, as if each packet of typical length that could
+    /// have been sent in this time had found the queue empty.
     fn decay(&mut self, idle: u64, typical: u64) {
         let Some(mut packets) = idle.checked_div(typical) else {
             self.average = 0;
@@ -150,9 +152,9 @@ mod tests {
         assert!((15..20).all(|length| red.arrives(Nanos(0), at(length), 1) == Verdict::Drop));
     }
 
-    /// Tests the distance between two drops. With a constant average at half way and a largest
-    /// probability of 10 %, p is 5 %, so distances are uniform over 1 to 20 (section 4 of the
-    /// paper): the mean is 10.5, and none is longer.
+    /// Tests the distance between two drops. The average is constant and half way between minimum
+    /// and maximum, and the largest probability is 10 %, so p is 5 %. Distances must be uniform
+    /// over 1 to 20 (section 4 of the paper): their mean is 10.5, and none is longer.
     #[test]
     fn the_distance_between_drops_is_uniform() {
         let mut red = red(100_000);

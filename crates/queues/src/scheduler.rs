@@ -1,4 +1,5 @@
-//! The scheduler: strict levels, and turns among the queues of a level.
+//! The scheduler of a port: strict priorities between levels, round robin among the queues of a
+//! level.
 
 use crate::config::{QueueConfig, Share};
 use crate::units::{Nanos, QueueId};
@@ -12,20 +13,21 @@ pub(crate) struct Head {
     pub(crate) length: u32,
 }
 
-/// The levels of a port, and whose turn it is in each.
+/// The scheduler of a port: its levels, and the queue whose turn it is in each.
 #[derive(Debug)]
 pub(crate) struct Scheduler {
-    /// The rounds of the levels, the most urgent last.
+    /// The queues of each level. The level with the largest number is the most urgent.
     levels: BTreeMap<u8, Rounds>,
 }
 
-/// The rounds of one level.
+/// The queues of one level, which take turns in rounds.
 #[derive(Debug, Default)]
 struct Rounds {
     members: Vec<Member>,
-    /// The queues with a released packet, by position in `members`. The first one has its turn.
+    /// The queues that have a released packet, as positions in `members`, in the order of their
+    /// turns. It is the turn of the first one.
     ring: VecDeque<usize>,
-    /// Whether the first of `ring` has received its share for this turn.
+    /// Whether the deficit of the first queue in `ring` already includes its share for this turn.
     in_turn: bool,
 }
 
@@ -33,7 +35,7 @@ struct Rounds {
 struct Member {
     queue: QueueId,
     share: Share,
-    /// The packets or bytes that the queue may still send in its turn.
+    /// The number of packets or bytes that the queue may still send in its turn.
     deficit: u64,
     is_in_ring: bool,
 }
@@ -106,8 +108,9 @@ impl Rounds {
         None
     }
 
-    /// Removes queues without a released packet from the ring, which lose their deficits, and
-    /// appends those that have one now, in the order in which their packets were released.
+    /// Updates the ring. Queues that no longer have a released packet are removed from it and lose
+    /// their deficits. Queues that have one now are appended, in the order in which their packets
+    /// were released.
     fn refresh(&mut self, head: &impl Fn(usize) -> Option<Head>) {
         if self.ring.front().is_some_and(|first| head(*first).is_none()) {
             self.in_turn = false;
@@ -128,7 +131,8 @@ impl Rounds {
         self.ring.extend(added.into_iter().map(|(_, position)| position));
     }
 
-    /// Adds the shares of all rounds in which no queue could send, at once.
+    /// Adds the shares of all rounds in which no queue could send yet, instead of going through
+    /// each round.
     fn skip_rounds(&mut self, head: &impl Fn(usize) -> Option<Head>) {
         let missing = |position: &usize| {
             let (member, head) = (self.members.get(*position)?, head(*position)?);

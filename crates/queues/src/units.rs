@@ -1,4 +1,4 @@
-//! Times, numbers of queues, and quantities with units such as `10Mbps`, `96kB` and `5us`.
+//! Times, queue numbers, and quantities with units such as `10Mbps`, `96kB` and `5us`.
 
 use std::fmt;
 
@@ -37,7 +37,7 @@ impl fmt::Display for QueueId {
     }
 }
 
-/// The reason why a text is not a quantity.
+/// The error for a text that is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnitError {
@@ -46,12 +46,12 @@ pub enum UnitError {
     Form {
         /// The text.
         text: String,
-        /// The kind of quantity that is needed.
+        /// The kind of quantity that is expected, such as a rate.
         what: &'static str,
         /// Examples of the quantity.
         example: &'static str,
     },
-    /// The quantity is not a whole number of its smallest unit, or too large.
+    /// The quantity is too large, or not a whole number of its smallest unit.
     #[error("'{text}' is not a whole number of {unit} below 2^63")]
     NotWhole {
         /// The text.

@@ -1,9 +1,10 @@
-//! Estimates the offset between two clocks from round trips.
+//! Estimates the offset between the clocks of two processes from the round trips of messages.
 
 use serde::{Deserialize, Serialize};
 
-/// One round trip between two ranks: the times of its start and its end on the local clock, and the
-/// reading of the remote clock in between, in nanoseconds.
+/// The times at which a message and its reply were sent and received, in nanoseconds. One rank (a
+/// process of the run) sends a message to another rank, which replies with the reading of its own
+/// clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
     /// The time on the local clock at which the request was sent.
@@ -27,7 +28,7 @@ pub struct ClockOffset {
 }
 
 impl ClockOffset {
-    /// Estimates the offset from the fastest round trip. Returns `None` if there is no round trip.
+    /// Estimates the offset from the fastest round trip. Returns `None` if `exchanges` is empty.
     pub fn of(exchanges: impl IntoIterator<Item = Exchange>) -> Option<Self> {
         let quickest = exchanges.into_iter().min_by_key(|one| one.back.saturating_sub(one.left))?;
         let whole = quickest.back.saturating_sub(quickest.left);

@@ -1,4 +1,4 @@
-//! Connects this process to the other processes of a run, which environment variables describe.
+//! Connects this process to the other processes of a run, as environment variables specify.
 
 use std::io::Read;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -40,14 +40,14 @@ pub enum JoinError {
     Mpi(String),
 }
 
-/// The variables in which Open MPI, and MPICH or other users of its process manager, pass the
-/// number of ranks.
+/// The environment variables in which process managers pass the number of processes that they
+/// started: that of Open MPI, and that of MPICH and of others with its interface.
 const SIZES: [&str; 2] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"];
 
-/// Joins the other ranks of the run, if there are any. They are the processes that mpirun started,
-/// or those that the variables `PLANIMETER_RANK` (the number of this rank), `PLANIMETER_RANKS` (the
-/// number of ranks) and `PLANIMETER_MEET` (the address and port of the first rank) describe.
-/// Returns `None` for a run of one process.
+/// Connects this process to the other ranks, which are the processes of the same run. They are
+/// those that mpirun started, or those that three environment variables describe: `PLANIMETER_RANK`
+/// (the number of this rank), `PLANIMETER_RANKS` (the number of ranks) and `PLANIMETER_MEET` (the
+/// address and port of the first rank). Returns `None` if this process is the only one.
 ///
 /// # Errors
 ///
@@ -76,11 +76,11 @@ fn join_as(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Group>, J
 
 const SECRET: &str = "PLANIMETER_SECRET";
 const SECRET_FILE: &str = "PLANIMETER_SECRET_FILE";
-/// The number of octets of a secret file that are read. Further octets are ignored.
+/// The number of octets that are read from a file with the secret. Further octets are ignored.
 const LONGEST_SECRET: usize = 4096;
 
-/// Returns the secret that the environment defines. Without a secret, the first rank must have a
-/// loopback address.
+/// Returns the secret that the environment variables specify. Without a secret, the first rank must
+/// have a loopback address.
 fn secret(
     address: SocketAddr,
     variable: &impl Fn(&str) -> Option<String>,
@@ -172,7 +172,8 @@ mod tests {
         }
     }
 
-    /// Checks that an address other than loopback requires a secret, and that the error says so.
+    /// Checks that an address other than loopback requires a secret, and that the error message
+    /// says so.
     #[test]
     fn another_address_than_loopback_needs_a_secret() {
         let at = |address, more: &[(&str, &str)]| {

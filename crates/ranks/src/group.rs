@@ -1,4 +1,5 @@
-//! A group of ranks, the processes of one run, that exchange typed messages over a [`Link`].
+//! A group of ranks, which exchanges typed messages over a [`Link`]. The ranks are the processes of
+//! one run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -8,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use crate::{Event, Link, Rank};
 
-/// The interval at which a waiting rank checks the condition for which it waits.
+/// The interval at which a waiting rank checks whether it need not wait any more.
 const POLL: Duration = Duration::from_millis(20);
 
 /// This process as a member of a group of ranks.
@@ -26,15 +27,15 @@ pub struct Group {
 pub enum Received<T> {
     /// A message from a rank.
     Message(Rank, T),
-    /// A rank was lost during the wait, or sent a malformed message; [`Group::lost`] returns the
-    /// cause.
+    /// The connection to a rank was lost during the wait, or a rank sent a malformed message.
+    /// [`Group::lost`] returns the cause.
     Lost(Rank),
-    /// The waiting time passed without a message.
+    /// No message arrived within the waiting time.
     Nothing,
 }
 
 impl Group {
-    /// Creates a group over a link.
+    /// Creates a group whose ranks exchange their messages over `link`.
     pub fn new(link: Box<dyn Link>) -> Self {
         Self { link, lost: BTreeMap::new() }
     }
@@ -64,8 +65,8 @@ impl Group {
         &self.lost
     }
 
-    /// Returns whether the link reports ranks that have ended. If it does not, a lost rank is
-    /// noticed only because it is silent.
+    /// Returns whether the link reports that a rank has ended. If it does not, a lost rank is
+    /// noticed only because it sends nothing.
     pub fn notices_loss(&self) -> bool {
         self.link.notices_loss()
     }
@@ -94,8 +95,8 @@ impl Group {
         }
     }
 
-    /// Receives the next message from any rank. A rank that sends a malformed message is marked as
-    /// lost.
+    /// Receives the next message from any rank, and waits for it at most for `patience`. A rank
+    /// that sends a malformed message is marked as lost.
     pub fn receive<T: DeserializeOwned>(&mut self, patience: Duration) -> Received<T> {
         match self.link.receive(patience) {
             None => Received::Nothing,
@@ -108,10 +109,10 @@ impl Group {
         }
     }
 
-    /// Waits until every other rank has sent an expected message, for at most `patience`. Ranks
-    /// that have not sent one by then are marked as lost. Each message is passed to `take`, which
-    /// returns whether it was the expected message. The wait ends early once `is_over` returns
-    /// true. Only the first rank may call this.
+    /// Waits until every other rank has sent an expected message, for at most `patience`. Each
+    /// message is passed to `take`, which returns whether it is the expected one. Ranks that have
+    /// not sent an expected message in time are marked as lost. The wait ends early once `is_over`
+    /// returns true. Only the first rank may call this.
     ///
     /// # Errors
     /// Returns the first error of `take`, which ends the wait.

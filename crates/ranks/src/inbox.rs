@@ -1,4 +1,5 @@
-//! A queue of events that is fed by the reader threads of several connections.
+//! A queue of received messages and other events, which the reader threads of several connections
+//! fill.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
@@ -17,8 +18,8 @@ impl Inbox {
         (sender, Self { events })
     }
 
-    /// Waits for an event for at most `patience`. It waits even if all senders are gone, so that
-    /// callers do not spin.
+    /// Waits for an event for at most `patience`. If all senders are gone, it still waits that
+    /// long, so that a caller in a loop does not occupy its core.
     pub(crate) fn receive(&self, patience: Duration) -> Option<Event> {
         match self.events.recv_timeout(patience) {
             Ok(event) => Some(event),

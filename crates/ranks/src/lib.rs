@@ -4,8 +4,8 @@
 //! There are links over TCP, over MPI (feature `mpi`) and within a process, and other code does not
 //! depend on the kind of link. A [`Group`] exchanges typed messages over a link. Every wait is
 //! bounded, so a rank that dies or a machine that pauses delays the others by a bounded time.
-//! [`share`] distributes independent items of work. [`join`] determines from the environment
-//! whether this process is one of several.
+//! [`share`] distributes independent items of work among the ranks. [`join`] determines from the
+//! environment whether this process is one of several.
 //!
 //! Over TCP, ranks prove to each other that they know a common [`Secret`], which is mandatory for
 //! addresses other than loopback. Messages are not encrypted.
@@ -32,7 +32,8 @@ pub use secret::Secret;
 pub use share::{ShareError, Shared, Work, share};
 pub use tcp::{MeetError, meet};
 
-/// The number of a process among those of a run, counted from 0.
+/// The number of a process among the processes of a run, counted from 0. The process itself is also
+/// called a rank, as in MPI.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
 )]
@@ -50,7 +51,7 @@ impl fmt::Display for Rank {
     }
 }
 
-/// An event on a link.
+/// An event that a link reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A message arrived.
@@ -60,11 +61,11 @@ pub enum Event {
         /// The content of the message.
         bytes: Vec<u8>,
     },
-    /// A rank is lost, and will not send anything more.
+    /// The connection to a rank is lost, so nothing more arrives from it.
     Lost {
         /// The lost rank.
         rank: Rank,
-        /// The cause, as far as it is known.
+        /// The cause of the loss, as far as it is known.
         cause: String,
     },
 }
@@ -84,15 +85,15 @@ pub trait Link: fmt::Debug {
     /// Waits for the next event, for at most `patience`.
     fn receive(&mut self, patience: Duration) -> Option<Event>;
 
-    /// Returns whether the link reports ranks that have ended. If it does not, a lost rank is
-    /// noticed only because it is silent.
+    /// Returns whether the link reports that a rank has ended. If it does not, a lost rank is
+    /// noticed only because it sends nothing.
     fn notices_loss(&self) -> bool {
         true
     }
 
     /// Ends the link immediately, because an orderly shutdown would wait for lost ranks. `status`
-    /// is the exit status with which the process is about to end. An implementation may end the
-    /// process itself, or return.
+    /// is the exit status with which the process is about to end. An implementation may return, or
+    /// end the process itself.
     fn abandon(&mut self, status: u8) {
         let _ = status;
     }

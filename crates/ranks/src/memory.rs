@@ -6,9 +6,9 @@ use std::time::Duration;
 use crate::inbox::Inbox;
 use crate::{Event, Group, Link, Rank};
 
-/// Creates links between `size` ranks within this process, in the order of the ranks. Each link can
-/// be moved to a thread and become a [`Group`] there. When a link is dropped, the other ranks
-/// consider its rank lost.
+/// Creates one link for each of `size` ranks within this process, in the order of the ranks. Each
+/// link can be moved to a thread and become a [`Group`] there. When a link is dropped, the other
+/// ranks consider its rank lost.
 pub fn in_memory(size: u32) -> Vec<MemoryLink> {
     let (senders, inboxes): (Vec<_>, Vec<_>) = (0..size).map(|_| Inbox::new()).unzip();
     let links = inboxes.into_iter().zip(0..size).map(|(inbox, rank)| MemoryLink {
@@ -19,7 +19,7 @@ pub fn in_memory(size: u32) -> Vec<MemoryLink> {
     links.collect()
 }
 
-/// The link of one rank within this process.
+/// The link of one rank, which is a thread, to the others in the same process.
 #[derive(Debug)]
 pub struct MemoryLink {
     rank: Rank,

@@ -1,9 +1,9 @@
-//! A link over MPI, for ranks that mpirun started.
+//! A link over MPI, for ranks that mpirun started as processes.
 //!
-//! MPI waits forever for a rank that is gone, so this link never blocks in MPI. Arrivals are
-//! polled, and a message is sent in parts so short that MPI transfers them eagerly, without waiting
-//! for the receiver (the lowest eager limit of Open MPI and MPICH is 4 KiB). Only the thread that
-//! owns the group calls MPI.
+//! MPI waits forever for a rank that is gone, so this link never blocks in MPI. It polls for
+//! arrivals, and it sends a message in parts so short that MPI transfers them eagerly, without
+//! waiting for the receiver (the lowest eager limit of Open MPI and MPICH is 4 KiB). Only the
+//! thread that owns the group calls MPI.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -15,12 +15,14 @@ use mpi::traits::{Communicator, Destination, Equivalence, Source};
 
 use crate::{Event, Group, Link, Rank};
 
-/// The size of a part in octets: a flag that marks the last part of a message, and content.
+/// The maximum size in octets of the parts in which a message is sent. The first octet of a part
+/// says whether the part is the last of its message; the others are content.
 const PART: usize = 2048;
-/// The interval at which arrivals are polled. It is long enough not to disturb a measurement.
+/// The interval at which the link polls for arrivals. It is long enough not to disturb a
+/// measurement.
 const POLL: Duration = Duration::from_millis(1);
-/// The time after each message during which the link polls without pauses, so that a rapid
-/// exchange, such as the comparison of clocks, is not delayed.
+/// The time after each message for which the link polls without pauses. A rapid exchange of
+/// messages, such as the comparison of clocks, is then not delayed.
 const SPIN: Duration = Duration::from_millis(10);
 
 /// Initialises MPI and returns the group of all ranks.
@@ -45,10 +47,10 @@ struct MpiLink {
     world: SimpleCommunicator,
     /// The MPI environment. Dropping it finalises MPI, which waits for all ranks.
     universe: Option<Universe>,
-    /// The parts of incomplete messages.
+    /// The content of incomplete messages, as far as it has arrived, by sender.
     parts: BTreeMap<Rank, Vec<u8>>,
     whole: VecDeque<Event>,
-    /// The time at which the last message was delivered.
+    /// The time at which the link last returned a message.
     heard: Instant,
 }
 
@@ -59,7 +61,7 @@ impl std::fmt::Debug for MpiLink {
 }
 
 impl MpiLink {
-    /// Receives all parts that have arrived.
+    /// Receives all parts that have arrived, and queues the messages that are complete.
     fn take(&mut self) {
         while let Some((message, status)) = self.world.any_process().immediate_matched_probe() {
             let count = status.count(u8::equivalent_datatype());

@@ -1,8 +1,11 @@
-//! The secret that ranks share, and the handshake that proves its knowledge.
+//! The secret that the ranks of a run share, and the handshake in which they prove that they know
+//! it.
 //!
-//! Each end draws a nonce and proves its knowledge of the secret by an HMAC over both nonces and
-//! the content of the hello. A proof is therefore valid in one handshake and for one side only.
-//! Messages after the handshake are neither encrypted nor authenticated.
+//! Each end of a connection draws a nonce. It proves that it knows the secret by an HMAC over both
+//! nonces and the content of the first message. A proof is therefore valid in one handshake and for
+//! one side only. Messages after the handshake are neither encrypted nor authenticated.
+//!
+//! The first rank accepts connections, and every other rank connects to it. They send in turn:
 //!
 //! | sender | octets |
 //! | --- | --- |
@@ -21,13 +24,13 @@ use ring::rand::{SecureRandom, SystemRandom};
 const MAGIC: [u8; 8] = *b"PLRANKS2";
 /// The length of a nonce, and of a proof (SHA-256), in octets.
 const LENGTH: usize = 32;
-/// The octet that completes a handshake.
+/// The octet with which the first rank completes a handshake.
 const WELCOME: u8 = 1;
 
 type Nonce = [u8; LENGTH];
 
-/// A secret that only the ranks of a run know. An empty secret protects only against mistakes, such
-/// as two runs on one port.
+/// The secret that only the ranks of a run know. An empty secret protects only against mistakes,
+/// such as two runs on one port.
 #[derive(Clone)]
 pub struct Secret(hmac::Key);
 
@@ -42,7 +45,7 @@ impl Secret {
         hmac::sign(&self.0, &claim.octets(side))
     }
 
-    /// Checks a proof in constant time.
+    /// Checks in constant time that a peer's proof is valid.
     fn check(&self, claim: &Claim, side: Side, proof: &[u8]) -> io::Result<()> {
         hmac::verify(&self.0, &claim.octets(side), proof)
             .map_err(|_| io::Error::new(io::ErrorKind::PermissionDenied, "the secrets differ"))
@@ -56,15 +59,16 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// The side that computed a proof. The proofs of the two sides differ, so that a peer cannot return
-/// a proof to the side that computed it.
+/// The end of the connection that computed a proof: the first rank or the other one. The proofs of
+/// the two differ, so that a peer cannot return a proof to the side that computed it.
 #[derive(Clone, Copy)]
 enum Side {
     First,
     Other,
 }
 
-/// The data that a proof covers: both nonces and the content of the hello.
+/// The data over which a proof is computed: both nonces and the content of the other rank's first
+/// message.
 struct Claim {
     rank: u32,
     size: u32,
@@ -83,7 +87,8 @@ impl Claim {
     }
 }
 
-/// Accepts a rank that has connected to the first rank, and returns its number.
+/// Performs the handshake with a rank that has connected to the first rank, and returns that rank's
+/// number.
 ///
 /// # Errors
 ///
@@ -117,12 +122,12 @@ pub(crate) fn welcome(
     Ok(rank)
 }
 
-/// Introduces this rank to the first rank.
+/// Performs the handshake with the first rank, to which this rank has connected.
 ///
 /// # Errors
 ///
-/// Returns an error if the listener is not a rank, does not know the secret, or has not finished by
-/// `deadline`.
+/// Returns an error if the listener is not the first rank of this run, does not know the secret, or
+/// has not finished by `deadline`.
 pub(crate) fn introduce(
     stream: &mut TcpStream,
     rank: u32,
@@ -156,8 +161,8 @@ fn nonce() -> io::Result<Nonce> {
     filled.map(|()| nonce).map_err(|_| io::Error::other("the system has no random numbers"))
 }
 
-/// A connection whose reads and writes must all finish by one deadline, even if octets arrive
-/// slowly.
+/// A connection with a deadline by which all reads and writes must finish. A timeout per read would
+/// not suffice, since a peer could send octets slowly.
 pub(crate) struct Timed<'a> {
     pub(crate) stream: &'a mut TcpStream,
     pub(crate) deadline: Instant,

@@ -1,11 +1,11 @@
 //! Distributes work among ranks, the processes of one run. The work consists of items that are
 //! independent of each other, such as the points of a sweep.
 //!
-//! Every rank knows all items. It works on those assigned to it in a thread, while the calling
-//! thread communicates. The first rank assigns the items and collects the results. Each other rank
-//! sends a message at least once per interval while it works. A rank that has ended or is silent
-//! for too long counts as lost, and its unfinished items remain without a result. Every wait
-//! therefore ends, even if an item takes very long.
+//! Every rank knows all items. It works on the items that are assigned to it in a thread, while the
+//! calling thread communicates. The first rank assigns the items and collects the results. Each
+//! other rank sends a message at least once per interval while it works. A rank that has ended or
+//! is silent for too long counts as lost, and its unfinished items remain without a result. Every
+//! wait therefore ends, even if an item takes very long.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,16 +17,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Group, Rank, Received};
 
-/// The work to distribute.
+/// The work to distribute among the ranks.
 #[derive(Clone, Debug, Default)]
 pub struct Work {
-    /// A description of each item of the work. All ranks must have equal lists. If they do not, the
-    /// first rank refuses the work.
+    /// A description of each item of the work. The lists of all ranks must be equal. If they are
+    /// not, the first rank refuses the work.
     pub items: Vec<String>,
-    /// Other data that must be equal at every rank, such as the digest of an input file.
+    /// Other data on which the work depends and that must be equal at every rank, such as the
+    /// digest of an input file.
     pub basis: String,
-    /// The cores that items occupy and that no other rank may use, or `None` if ranks may share
-    /// cores.
+    /// The cores on which this rank works and that no other rank may use, or `None` if ranks may
+    /// share cores.
     pub cores: Option<Vec<usize>>,
     /// A description of this rank, which the first rank collects.
     pub about: String,
@@ -35,11 +36,11 @@ pub struct Work {
 /// The results of distributed work.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shared<T> {
-    /// The results, indexed by item. An item has no result if its rank was lost or interrupted
-    /// before it finished the item. On ranks other than the first, only the rank's own items have
-    /// results.
+    /// The result of each item, in the order of the items. An item has no result if its rank was
+    /// lost or interrupted before it finished the item. On ranks other than the first, only the
+    /// rank's own items have results.
     pub results: Vec<Option<T>>,
-    /// The rank to which each item was assigned.
+    /// The rank to which each item was assigned, in the order of the items.
     pub owners: Vec<Rank>,
     /// The description of each rank. The first rank has all of them, and other ranks have none.
     pub about: BTreeMap<Rank, String>,
@@ -54,13 +55,13 @@ pub struct Shared<T> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShareError {
-    /// The work of two ranks differs.
+    /// Two ranks were started with different work.
     #[error(
         "{rank} would do other work than rank 0 ({what}): give all ranks the same command line and the same files, \
          and name what is otherwise taken from each machine, such as its cores"
     )]
     Differs {
-        /// The rank that differs from rank 0.
+        /// The rank whose work differs from that of rank 0.
         rank: Rank,
         /// The difference, in words.
         what: String,
@@ -68,7 +69,7 @@ pub enum ShareError {
     /// The first rank refused the work for the given reason.
     #[error("rank 0 refused the work: {0}")]
     Refused(String),
-    /// The first rank has ended or does not respond.
+    /// The first rank has ended or does not respond, so no rank collects the results.
     #[error("rank 0 no longer leads the work: {0}")]
     Alone(String),
 }
@@ -76,26 +77,29 @@ pub enum ShareError {
 /// A message between ranks.
 #[derive(Serialize, Deserialize)]
 enum ShareMessage<T> {
-    /// The work of the sender, sent to the first rank.
+    /// A description of the work that the sender has, for the first rank, which compares it with
+    /// its own.
     Here { items: Vec<String>, basis: String, place: Option<CoreSet>, about: String },
-    /// The rank to which each item is assigned, sent by the first rank.
+    /// The rank to which each item of work is assigned, in the order of the items. The first rank
+    /// sends this.
     Owners(Vec<Rank>),
-    /// The refusal of the work with its reason, sent by the first rank.
+    /// The reason why the first rank refuses the work. The first rank sends this.
     Refused(String),
-    /// The result of an item, sent to the first rank.
+    /// The index of a finished item of work and its result, sent to the first rank.
     Done(usize, T),
-    /// A message that shows that the sender still works, sent to the first rank.
+    /// Sent to the first rank at intervals, to show that the sender has not ended.
     Working,
-    /// The notice that no further result will come, sent to the first rank.
+    /// Sent to the first rank when the sender will return no further results.
     Ended,
-    /// The order to start no further item of work, sent by the first rank.
+    /// The order to start no further item of work, which the first rank sends after an interrupt.
     Stop,
 }
 
-/// A set of cores of one machine.
+/// The cores of one machine that a rank occupies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct CoreSet {
-    /// The boot id of the kernel, equal for all processes on one machine.
+    /// The kernel's boot ID, which identifies the machine: it is equal for all processes on one
+    /// machine.
     kernel: String,
     cores: Vec<usize>,
 }
@@ -112,16 +116,16 @@ impl CoreSet {
     }
 }
 
-/// The time limits of a rank.
+/// The time limits that ranks apply to each other.
 #[derive(Clone, Copy, Debug)]
 struct Patience {
-    /// The time within which all ranks must have sent their work.
+    /// The time within which all ranks must have described their work to the first rank.
     begin: Duration,
     /// The longest time for which a working rank may send nothing.
     silence: Duration,
-    /// The time that ranks have to finish their items after an interrupt.
+    /// The time after an interrupt within which a rank must finish the item on which it works.
     rest: Duration,
-    /// The longest interval between two messages of a working rank.
+    /// The longest interval between two messages to the first rank from a rank that works.
     beat: Duration,
 }
 
@@ -131,18 +135,22 @@ const TIMEOUT: Patience = Patience {
     rest: Duration::from_secs(10),
     beat: Duration::from_secs(2),
 };
-/// The value of [`Patience::rest`] for links that do not report lost ranks. It is short, because
-/// mpirun interrupts all ranks when one has died, and kills them a second later.
+/// The value of [`Patience::rest`] for links that do not report lost ranks, which are those over
+/// MPI. It is short, because mpirun interrupts all ranks when one has died, and kills them a second
+/// later.
 const SHORT_REST: Duration = Duration::from_millis(600);
-/// The interval at which messages are polled. It is long enough not to disturb a measurement.
+/// The interval at which a rank checks for messages. It is long enough not to disturb a
+/// measurement.
 const POLL: Duration = Duration::from_millis(20);
-/// The stack size of the thread that works on items, in bytes: twice that of most main threads.
+/// The stack size of the thread that works on items, in bytes. It is twice the usual size for the
+/// main thread of a process.
 const STACK: usize = 16 << 20;
 
-/// Works on all items, together with the other ranks of a group if there is one. Items are assigned
-/// to the working ranks in turn, because neighbouring items tend to cost the same. If items need
-/// cores of their own, a rank that shares a core with a lower rank gets no items. No rank starts an
-/// item after `interrupt` is set. An interrupt at the first rank is forwarded to all ranks.
+/// Works on all items, together with the other ranks of a group if there is one, and returns the
+/// results. `each` computes the result of the item with a given index. Items are assigned to the
+/// ranks in turn, because neighbouring items tend to cost the same. If `Work::cores` forbids
+/// shared cores, a rank that has a core in common with a lower rank gets no items. No rank starts
+/// an item after `interrupt` is set. An interrupt at the first rank is forwarded to all ranks.
 ///
 /// # Errors
 /// Returns a [`ShareError`] if ranks disagree about the work, or the first rank is gone.
@@ -211,7 +219,8 @@ fn run_items<T>(
     }
 }
 
-/// Waits for all ranks and assigns the items. Only the first rank calls this.
+/// Waits until all ranks have described their work, and assigns the items to them. Only the first
+/// rank calls this.
 fn assign_items<T: Serialize + DeserializeOwned>(
     group: &mut Group,
     work: Work,
@@ -247,7 +256,7 @@ fn assign_items<T: Serialize + DeserializeOwned>(
     Ok(Shared { results, owners, about, idle, lost: BTreeMap::new() })
 }
 
-/// Returns the first difference between two lists of items.
+/// Describes the first difference between two lists of items. Returns `None` if they are equal.
 fn difference(first: &[String], other: &[String]) -> Option<String> {
     if first.len() != other.len() {
         return Some(format!("{} items instead of {}", other.len(), first.len()));
@@ -259,7 +268,8 @@ fn difference(first: &[String], other: &[String]) -> Option<String> {
         .map(|(own, theirs)| format!("{theirs} instead of {own}"))
 }
 
-/// Returns the ranks that share no core with a lower rank, and the other ranks with the reason.
+/// Returns the ranks that share no core with a lower rank and can therefore work, and the other
+/// ranks with the reason why they cannot.
 fn workers(places: &BTreeMap<Rank, Option<CoreSet>>) -> (Vec<Rank>, BTreeMap<Rank, String>) {
     let (mut workers, mut idle) = (Vec::new(), BTreeMap::new());
     for (rank, place) in places {
@@ -280,7 +290,8 @@ fn workers(places: &BTreeMap<Rank, Option<CoreSet>>) -> (Vec<Rank>, BTreeMap<Ran
     (workers, idle)
 }
 
-/// Sends the work of this rank to the first rank, and waits for the assignment of items.
+/// Sends a description of this rank's work to the first rank, and waits for the assignment of
+/// items.
 fn await_assignment<T: Serialize + DeserializeOwned>(
     group: &mut Group,
     work: Work,
@@ -403,7 +414,7 @@ fn has_all_results<T>(shared: &Shared<T>, rank: Rank) -> bool {
     items.all(|(owner, result)| *owner != rank || result.is_some())
 }
 
-/// Sends the results of this rank to the first rank as they are found.
+/// Sends each result of this rank to the first rank as soon as it is found.
 fn report_results<T: Serialize + DeserializeOwned>(
     group: &mut Group,
     own: &Receiver<(usize, T)>,

@@ -1,7 +1,7 @@
 //! A link over TCP: the first rank listens on a port, and the others connect to it.
 //!
 //! A message consists of its length, four octets in big-endian order, and its content. Before the
-//! first message, the two ranks prove to each other that they know the same secret.
+//! first message, the two ranks of a connection prove to each other that they know the same secret.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -13,18 +13,18 @@ use crate::inbox::Inbox;
 use crate::secret::{self, Secret, Timed};
 use crate::{Event, Group, Link, Rank};
 
-/// The longest message, in octets.
+/// The length of the longest message that is accepted, in octets.
 const LONGEST: usize = 1 << 30;
 const POLL: Duration = Duration::from_millis(20);
-/// The time that a message may take to be sent or received, in addition to the time that its
-/// content takes at the rate [`SLOWEST`]. A peer that takes longer counts as lost.
+/// The fixed part of the time that a message may take to be sent or received. The time that its
+/// content takes at the rate [`SLOWEST`] is added. A peer that takes longer counts as lost.
 const WRITE_PATIENCE: Duration = Duration::from_secs(10);
-/// The time that a handshake may take, from the connection to its last octet.
+/// The time that a handshake may take, from the acceptance of the connection to the last octet.
 const HANDSHAKE: Duration = Duration::from_secs(2);
-/// The largest number of concurrent handshakes. Further connections are closed, and their peers try
-/// again.
+/// The largest number of concurrent handshakes. Connections beyond it are closed at once, and the
+/// ranks that made them try again.
 const HANDSHAKES: usize = 64;
-/// The least rate, in octets per second, at which the content of a message must arrive.
+/// The lowest rate, in octets per second, at which the content of a message may arrive.
 const SLOWEST: u64 = 1 << 20;
 
 /// The reason why the ranks of a run could not be connected.
@@ -70,8 +70,8 @@ pub enum MeetError {
 }
 
 /// Connects the ranks of a run: the first rank listens at the address, and the others connect to
-/// it. Every rank waits for `patience`. A connection attempt that has begun by then is still
-/// finished.
+/// it. Every rank waits for the others for at most `patience`; an attempt to connect that has begun
+/// by then is still finished.
 ///
 /// # Errors
 /// Returns a [`MeetError`] if not all ranks were connected in time.
@@ -108,8 +108,8 @@ pub fn meet(
     Ok(Group::new(Box::new(TcpLink { rank: Rank(rank), size, streams, inbox, sender })))
 }
 
-/// Accepts the connections of the other ranks at the first rank. Returns the connections indexed by
-/// rank. The entry of the first rank is empty.
+/// Accepts the connections of the other ranks at the first rank. Returns the connections, indexed
+/// by rank; the entry of the first rank is empty.
 fn gather(
     size: u32,
     address: SocketAddr,
@@ -209,8 +209,8 @@ fn read_messages(mut stream: TcpStream, from: Rank, events: &Sender<Event>) {
     }
 }
 
-/// Reads a message. The wait for its first octet is not limited, but the rest of the message has a
-/// deadline.
+/// Reads a message. The wait for the first octet is not limited, but the rest of the message must
+/// arrive by a deadline.
 fn message(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
     let mut length = [0; 4];
     stream.set_read_timeout(None)?;
@@ -303,8 +303,8 @@ mod tests {
         Secret::new(b"only for ranks")
     }
 
-    /// Checks that a rank with another secret is informed, and that the first rank does not accept
-    /// it.
+    /// Checks that the first rank does not accept a rank with another secret, and that this rank
+    /// learns the reason.
     #[test]
     fn a_rank_with_another_secret_is_refused() {
         let (address, brief) = (free_address(), Duration::from_secs(3));
@@ -317,8 +317,8 @@ mod tests {
         });
     }
 
-    /// Checks that strangers that send one octet now and then do not keep ranks from connecting,
-    /// and are disconnected in time.
+    /// Checks that connections from other programs that send one octet now and then do not keep
+    /// ranks from connecting, and are closed in time.
     #[test]
     fn slow_strangers_do_not_prolong_a_handshake() {
         let address = free_address();
@@ -348,7 +348,8 @@ mod tests {
         });
     }
 
-    /// Checks that a message that has begun must continue to arrive.
+    /// Checks that a peer cannot occupy the receiver for long by sending a message one octet at a
+    /// time.
     #[test]
     fn a_slow_sender_does_not_prolong_a_message() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");

@@ -36,7 +36,7 @@ pub struct Candidate<'a> {
     pub result: &'a RunResult,
 }
 
-/// Several results, of which all others are compared with the first.
+/// The comparison of several results, each with the first.
 #[derive(Clone, Debug)]
 pub struct Comparison<'a> {
     /// The result with which all others are compared.
@@ -66,7 +66,7 @@ pub struct Row<'a> {
     pub base: &'a Quantity,
     /// The figure in the result that is compared with the base.
     pub other: &'a Quantity,
-    /// The difference: the figure of the other result less that of the base.
+    /// The figure of the other result minus that of the base.
     pub change: Change,
 }
 
@@ -122,9 +122,9 @@ pub enum CompareError {
         base: String,
         /// The name of the result that cannot be compared with the base.
         other: String,
-        /// The name of the first place that was measured in the base.
+        /// The name of the first point, case, cell or flow of the base.
         at_base: String,
-        /// The name of the first place that was measured in the other result.
+        /// The name of the first point, case, cell or flow of the other result.
         at_other: String,
     },
 }

@@ -53,8 +53,8 @@ pub(crate) fn summary(writer: &mut dyn Write, result: &RunResult) -> io::Result<
     Ok(())
 }
 
-/// Writes `per_second.csv`, with one row per point, trial and second. Seconds count from when the
-/// first packet was due, warm-up included.
+/// Writes `per_second.csv`, with one row per point, trial and second. Seconds are counted from the
+/// moment at which the first packet was due to be sent, so they include the warm-up.
 pub(crate) fn per_second(writer: &mut dyn Write, result: &RunResult) -> io::Result<()> {
     writeln!(writer, "{POINT},trial,second,measured,sent,received,rules")?;
     each_trial(result, |number, point, trial| {
@@ -211,10 +211,19 @@ pub(crate) struct Text<'a>(pub(crate) &'a str);
 impl Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.contains(['"', ',', '\n', '\r']) {
-            write!(f, "\"{}\"", self.0.replace('"', "\"\""))
+            Quoted(self.0).fmt(f)
         } else {
             f.write_str(self.0)
         }
+    }
+}
+
+/// A CSV cell with text, which is always quoted (RFC 4180, section 2).
+pub(crate) struct Quoted<'a>(pub(crate) &'a str);
+
+impl Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\"", self.0.replace('"', "\"\""))
     }
 }
 
@@ -226,6 +235,7 @@ mod tests {
     fn text_is_quoted_when_it_must_be() {
         assert_eq!(Text("openflow13").to_string(), "openflow13");
         assert_eq!(Text("a,\"b\"\nc").to_string(), "\"a,\"\"b\"\"\nc\"");
+        assert_eq!(Quoted("openflow13").to_string(), "\"openflow13\"");
         assert_eq!(Cell::<u32>(None).to_string(), "");
     }
 }

@@ -152,8 +152,9 @@ pub(crate) fn lost(one: &Measured) -> String {
     one.lost.map_or_else(|| "–".to_owned(), |lost| figure(lost as f64, Unit::Count))
 }
 
-/// Returns the combinations of storage and synchronisation that do not exist, grouped by reason.
-/// Each element has the names of up to six combinations, and the reason.
+/// Returns the combinations of storage and synchronisation that cannot be measured because no table
+/// supports them, grouped by reason. Each element has the names of up to six combinations, and the
+/// reason.
 pub(crate) fn not_offered(findings: &Findings) -> Vec<(String, String)> {
     let mut grouped: Vec<(Vec<&str>, &str)> = Vec::new();
     for combination in &findings.not_offered {

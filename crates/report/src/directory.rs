@@ -79,7 +79,7 @@ pub enum CreateError {
     /// A file with the name of the directory exists already.
     #[error("run directory {} is a file; name a directory", path.display())]
     NotADirectory {
-        /// The path of the file whose name is that of the directory.
+        /// The path of the file that has the name of the directory.
         path: PathBuf,
     },
     /// The directory cannot be created or read.

@@ -9,23 +9,25 @@ use statistics::{Estimate, Unit, can_state};
 /// A kind of latency or delay that is measured in each trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// The round-trip time since the packet-in was due.
+    /// The round-trip time, counted from the moment at which the packet-in was due to be sent.
     FromDue,
-    /// The round-trip time since the packet-in was sent.
+    /// The round-trip time, counted from the moment at which the packet-in was sent.
     FromSent,
-    /// The round-trip time since the packet-in was sent, over all answers that arrived in the
-    /// measure window.
+    /// The round-trip time, counted from the moment at which the packet-in was sent, of all answers
+    /// that arrived in the measurement window.
     InWindow,
-    /// The delay of the sending: from the time at which the packet-in was due until it was sent.
+    /// The delay with which the probe sends: from the moment at which the packet-in was due to be
+    /// sent until it was sent.
     Lag,
     /// The longest time that an answer may have waited at the probe before the probe read it.
     Unread,
 }
 
-/// The share of packet-ins without a sample above which a mean does not represent all of them.
+/// The largest share of packet-ins that may lack a sample before a mean no longer represents all of
+/// them.
 const NOTABLE: f64 = 0.01;
-/// The sign beside a statistic that covers too few packet-ins: those without a sample could make
-/// its true value arbitrarily large.
+/// The sign beside a statistic that does not cover enough packet-ins: those without a sample could
+/// make its true value arbitrarily large.
 pub(crate) const UNBOUNDED: &str = "†";
 /// The explanation of the sign [`UNBOUNDED`], which stands below tables.
 pub(crate) const UNBOUNDED_MEANS: &str = "† of those answered only: more have no answer, or never left, than lie beyond \
@@ -83,7 +85,8 @@ impl Kind {
         }
     }
 
-    /// Returns whether each sample belongs to a packet-in, and not to a moment in time.
+    /// Returns whether this kind has one sample for each packet-in. The delay of reading has none,
+    /// because it is sampled at moments in time.
     pub(crate) fn is_of_packets(self) -> bool {
         self != Self::Unread
     }
@@ -128,7 +131,7 @@ impl Kind {
     }
 }
 
-/// Returns the latencies of which a point has samples, each with its name in reports.
+/// Returns each kind of latency for which the point has samples, with its name in reports.
 pub(crate) fn kinds(point: &Point) -> Vec<(Kind, &'static str)> {
     let kinds = [
         (Kind::FromDue, "RTT from due"),
@@ -141,9 +144,9 @@ pub(crate) fn kinds(point: &Point) -> Vec<(Kind, &'static str)> {
     kinds.into_iter().filter(|(kind, _)| applies(*kind) && kind.samples(point) > 0).collect()
 }
 
-/// Returns whether more than a few of the answers that arrived in the measure window belong to
-/// packet-ins that were due before it. If so, the round-trip times of all answers in the window are
-/// reported separately from those of the packet-ins that were due in the window.
+/// Returns whether more than a few of the answers that arrived in the measurement window belong to
+/// packet-ins that were due before the window. If so, reports show the round-trip times of all
+/// answers in the window separately from those of the packet-ins that were due in it.
 fn has_earlier(point: &Point) -> bool {
     let sum = |of: fn(&Trial) -> u64| usable(point).map(of).sum::<u64>() as f64;
     let earlier = sum(|trial| trial.in_window.answers_to_earlier);

@@ -1,8 +1,9 @@
 //! The `report.html` of a controller benchmark.
 //!
 //! The most important information comes first: what was measured, whether the run is complete,
-//! which side was the limit, the headline figures with their confidence, and remarks. Tables and
-//! plots, single points, and the method with everything that is needed to repeat the run follow.
+//! whether the controller, the probe or the network was the limit, the headline figures with their
+//! confidence, and remarks. Tables and plots, single points, and the method with everything that is
+//! needed to repeat the run follow.
 
 mod against;
 mod course;
@@ -54,8 +55,8 @@ pub fn page(result: &RunResult, configuration: &str) -> Page {
     page
 }
 
-/// Returns a block of plots. Words for packet-ins in their texts are replaced by those for the
-/// messages that the switches of the run send.
+/// Returns a block of plots. Their texts speak of packet-ins, and each such word is replaced by the
+/// name of the messages that the switches of the run send.
 fn figures(figures: Vec<Figure>, load: Load) -> Block {
     let reworded = |figure: Figure| figure.reworded(|text| load.words(text).into_owned());
     Block::Figures(figures.into_iter().map(reworded).collect())

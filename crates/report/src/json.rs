@@ -18,8 +18,8 @@ use statistics::Estimate;
 /// The JSON Schema (draft 2020-12) of the `result.json` of a controller benchmark.
 pub const SCHEMA: &str = include_str!("../schemas/probe-result.v1.schema.json");
 
-/// Converts a mean over repetitions to JSON, in the form that the results of all commands use. The
-/// form is `null` if there are no values.
+/// Converts a mean over repetitions to JSON, in the form that the results of all commands use. A
+/// missing mean becomes `null`.
 pub(crate) fn estimate(estimate: Option<&Estimate>) -> Value {
     estimate.map_or(Value::Null, |estimate| {
         json!({

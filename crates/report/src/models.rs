@@ -7,6 +7,7 @@ mod heat;
 mod json;
 mod page;
 mod paths;
+mod predicted;
 mod prediction;
 mod terminal;
 
@@ -22,6 +23,7 @@ use crate::format::figure;
 pub use json::{SCHEMA, to_csv, to_json};
 pub use page::{document, page};
 pub use paths::paths_table;
+pub use predicted::{paths_document, prediction_document, script_name};
 pub use prediction::prediction_table;
 pub use terminal::{model_table, verification_table};
 
@@ -109,8 +111,8 @@ fn estimate(estimate: &Estimate) -> String {
     }
 }
 
-/// Formats the confidence interval of a predicted delay as `62.192 to 62.36 µs`. A unit that both
-/// ends share is written once.
+/// Formats the confidence interval of a predicted delay as `62.192 to 62.36 µs`. The unit is
+/// written only once if both ends have the same unit.
 fn predicted_interval(predicted: &Predicted) -> String {
     match (predicted.low, predicted.high) {
         (Some(low), Some(high)) => {
@@ -123,9 +125,9 @@ fn predicted_interval(predicted: &Predicted) -> String {
     }
 }
 
-/// The rows and columns of a heat map of cells with two functions. Rows are functions of one kind,
-/// such as matches, and columns are functions of another kind, such as actions. The first row and
-/// the first column stand for the baseline.
+/// The rows and columns of a heat map that shows a device model's error for each pair of functions.
+/// The rows are functions of one kind, such as matches, and the columns are functions of another
+/// kind, such as actions. The first row and the first column stand for the baseline.
 #[derive(Debug, PartialEq)]
 struct Axes {
     rows: Vec<String>,
@@ -135,8 +137,9 @@ struct Axes {
 }
 
 impl Axes {
-    /// Returns the rows and columns of a heat map, if all cells that test the model combine one
-    /// function of each of the same two kinds. Otherwise returns `None`.
+    /// Returns the rows and columns of the heat map of a verification. Every combination of
+    /// functions that tests the model must consist of two functions, and their kinds must be the
+    /// same in all combinations. Otherwise returns `None`.
     fn of(model: &Model, verification: &Verification) -> Option<Self> {
         let under = model.settings.iter().find(|under| under.setting == verification.setting)?;
         let dimension = |name: &::device::campaign::FunctionName| {
@@ -171,8 +174,8 @@ impl Axes {
         })
     }
 
-    /// Returns the cell that combines the functions of a row and a column of the heat map. The
-    /// first row and the first column stand for the baseline.
+    /// Returns the measured combination of a row's function and a column's function. The first row
+    /// and the first column stand for the baseline.
     fn cell<'v>(
         &self,
         verification: &'v Verification,
@@ -194,7 +197,7 @@ impl Axes {
 }
 
 /// Returns the remarks that a reader needs before the figures, the most serious first. The `bool`
-/// of a remark is `true` if the remark is a warning.
+/// of a pair says whether the remark is a warning.
 fn remarks(verification: &Verification) -> Vec<(bool, String)> {
     let mut remarks = Vec::new();
     let counts = verification
@@ -263,8 +266,8 @@ fn remarks(verification: &Verification) -> Vec<(bool, String)> {
     remarks
 }
 
-/// Returns remarks on how the device changed during the measurement. The `bool` of a remark is
-/// `true` if the remark is a warning.
+/// Returns remarks on how the device changed during the measurement. The `bool` of a pair says
+/// whether the remark is a warning.
 fn remarks_on_drift(drift: &Drift) -> Vec<(bool, String)> {
     let mut remarks = Vec::new();
     let interval =

@@ -80,8 +80,8 @@ pub(crate) fn notes(result: &RunResult) -> Vec<String> {
 
 /// A remark, or several that differ only in numbers.
 struct Remark {
-    /// The words before, between and after the numbers. There is one element more than there are
-    /// numbers.
+    /// The words before, between and after the numbers. There is one more of these pieces than
+    /// there are numbers.
     words: Vec<String>,
     /// The smallest and the largest value of each number in the text, as they were written.
     numbers: Vec<(String, String)>,

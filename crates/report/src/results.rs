@@ -39,7 +39,7 @@ pub struct Recorded {
     pub settings: BTreeMap<String, String>,
     /// The names of the P4 pipelines that the switches ran (empty unless they spoke P4Runtime).
     pub pipelines: BTreeSet<String>,
-    /// The figures of the result, each with its metric and place.
+    /// The figures of the result, each with its metric and the name of what was measured.
     pub figures: Vec<Quantity>,
 }
 
@@ -111,7 +111,7 @@ pub struct Quantity {
     pub subject: String,
     /// The name of what was measured: a point of a sweep, a case, a cell or a flow.
     pub place: String,
-    /// The subject and the place as named dimensions, for programs.
+    /// The subject and the name of what was measured, as named dimensions for programs.
     pub dimensions: Dimensions,
     /// The name and value of the parameter that varies between the figures of a plot, or `None` if
     /// none does.

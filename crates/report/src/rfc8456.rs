@@ -1,7 +1,7 @@
 //! Reports of the tests of RFC 8456 (benchmarks of SDN controllers): terminal table, `report.html`,
 //! `result.json` and `trials.csv`, for one controller or several side by side.
 //!
-//! The reported items and their names are those of the RFC, sections 4.8 and 5.
+//! The reported items and their names are as sections 4.8 and 5 of the RFC define them.
 
 mod figures;
 mod page;
@@ -10,6 +10,7 @@ mod terminal;
 use probe::rfc8456::outcome::{BenchmarkResult, TestOutcome};
 use statistics::Unit;
 
+use crate::csv::Quoted;
 use crate::format::{estimate, figure};
 
 pub use page::page;
@@ -78,9 +79,9 @@ pub fn to_csv(result: &BenchmarkResult) -> String {
     out
 }
 
-/// Quotes a text as a CSV cell (RFC 4180, section 2). Line breaks become spaces.
+/// Returns a text as a quoted cell of CSV, with spaces in place of line breaks.
 fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace('"', "\"\"").replace(['\n', '\r'], " "))
+    Quoted(&text.replace(['\n', '\r'], " ")).to_string()
 }
 
 /// Returns the name of a test: its variant's name if it has one, and its title otherwise.

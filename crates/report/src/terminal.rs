@@ -40,8 +40,8 @@ pub fn table(result: &RunResult, layout: Layout) -> String {
     out
 }
 
-/// Formats the lines above the figures: what was measured, whether the run is complete, and which
-/// side was the limit.
+/// Formats the lines above the figures: what was measured, whether the run is complete, and whether
+/// the controller, the probe or the network was the limit.
 fn head(result: &RunResult, layout: Layout) -> String {
     let mut out = layout.paragraph("", &capital(&describe::run(result)), Paint::Strong);
     let mut facts = vec![

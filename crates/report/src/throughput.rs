@@ -27,7 +27,8 @@ pub use json::{SCHEMA, to_csv, to_json};
 pub use page::{document, page};
 pub use terminal::table;
 
-/// The share of time for which a worker had no packets to process, above which a remark reports it.
+/// The largest share of its time that a worker may be without packets before a remark reports that
+/// it was idle.
 const NOTEWORTHY_IDLE: f64 = 0.05;
 
 /// A run of `planimeter bench`, which measures the throughput of a P4 program: its measurements and
@@ -73,7 +74,7 @@ pub struct Point {
     /// The number of flows, each of which repeats one packet. It equals the requested number of
     /// entries.
     pub flows: usize,
-    /// The mean length of the packets over flows, in bytes.
+    /// The mean length of a packet, in bytes, where every flow counts once.
     pub packet_bytes: f64,
     /// The number of entries that were created in each table, by the name of the table.
     pub entries: Vec<(String, usize)>,
@@ -81,13 +82,20 @@ pub struct Point {
     pub leaving: usize,
     /// Remarks on the generated traffic, as sentences.
     pub notes: Vec<String>,
+    /// The tables that ordinary generated packets do not reach, so that packets were computed for
+    /// them by a solver. Each has the number of flows with such packets.
+    #[serde(default)]
+    pub solved: Vec<(String, usize)>,
+    /// The tables with keys in which no packet finds an entry, each with the reason.
+    #[serde(default)]
+    pub unhit: Vec<(String, String)>,
     /// The throughputs and latencies measured with this number of entries.
     pub findings: Findings,
 }
 
 impl Point {
-    /// Returns the place of the point in the run: its number of entries, as in `2^8 entries`, or
-    /// the name of its scenario.
+    /// Returns the name of the point: its number of entries, as in `2^8 entries`, or the name of
+    /// its scenario.
     #[must_use]
     pub fn place(&self) -> String {
         match &self.scenario {
@@ -96,8 +104,8 @@ impl Point {
         }
     }
 
-    /// Returns a number of entries or flows as text. Those that are generated are often powers of
-    /// two.
+    /// Formats a number of entries or flows: as a power of two if possible, unless a scenario
+    /// determines the number.
     fn count(&self, count: usize) -> String {
         match &self.scenario {
             None => size(count),
@@ -105,7 +113,8 @@ impl Point {
         }
     }
 
-    /// Returns the place of the point for the cell of a table, whose heading is [`heading`].
+    /// Returns a short name of the point for a cell of a table in the column that [`heading`]
+    /// names.
     fn label(&self) -> String {
         match &self.scenario {
             None => size(self.flows),
@@ -114,12 +123,12 @@ impl Point {
     }
 }
 
-/// Returns whether the points of a run are scenarios, and not numbers of entries.
+/// Returns whether each point of the run is a scenario rather than a number of entries.
 fn has_scenarios(run: &Run<'_>) -> bool {
     run.points.iter().any(|point| point.scenario.is_some())
 }
 
-/// Returns the heading of the columns that distinguish points.
+/// Returns the heading of the column that names the points of a run.
 fn heading(run: &Run<'_>) -> &'static str {
     if has_scenarios(run) { "scenario" } else { "entries" }
 }
@@ -131,7 +140,7 @@ pub fn rate(case: &Case) -> Option<Estimate> {
     Estimate::of(&case.rates)
 }
 
-/// Returns the time of one core that a packet takes, in seconds, as a mean over repetitions.
+/// Returns the processing time of one packet on one core, in seconds, as a mean over repetitions.
 fn cost(case: &Case) -> Option<Estimate> {
     let costs: Vec<f64> = case.rates.iter().map(|rate| case.cores as f64 / rate).collect();
     Estimate::of(&costs)
@@ -160,8 +169,8 @@ fn percentile(times: Option<&Times>, share: f64) -> String {
     found.map_or_else(|| "–".to_owned(), |found| estimate(&found, Unit::Seconds))
 }
 
-/// Returns a name for the throughput without any P4 program, in which packets are only copied in
-/// memory or sent back through the port.
+/// Returns a name for the throughput that is possible without any P4 program, when packets are only
+/// copied in memory or sent back through the port.
 fn limit(io: Io) -> &'static str {
     match io {
         Io::Memory => "copying alone",
@@ -198,9 +207,9 @@ fn stages(run: &Run<'_>) -> Vec<[String; 6]> {
     rows.collect()
 }
 
-/// Formats the share of a packet's time that table lookups take. The share is a difference of two
-/// measurements and may be negative by chance. If it is negative, the text states only the upper
-/// end of the interval, or `none` if that is not positive either.
+/// Formats the share of a packet's processing time that table lookups take. It is the difference of
+/// two measurements, so it may be negative by chance. In this case, the text states only the upper
+/// end of the confidence interval, or `none` if that is not positive either.
 fn saved(share: &Estimate) -> String {
     if share.mean >= 0.0 {
         return estimate(share, Unit::Fraction);
@@ -263,7 +272,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns a description of the distribution from which the flow of each packet was drawn.
+/// Returns a description of the distribution by which each packet was assigned to a flow.
 fn drawn(skew: f64) -> String {
     if skew > 0.0 { format!("by Zipf's law with exponent {skew}") } else { "uniformly".to_owned() }
 }

@@ -34,8 +34,8 @@ pub enum Spread {
         /// The upper end of the interval.
         high: f64,
     },
-    /// The 95 % confidence interval of the mean, limited to possible values, where it is so wide
-    /// that the mean says nothing: half of its width is as large as the mean, or larger.
+    /// The 95 % confidence interval of the mean, limited to possible values, if it is so wide that
+    /// the mean is meaningless: half of its width is at least as large as the mean.
     Untold {
         /// Half of the width that the confidence interval had before it was limited to possible
         /// values.
@@ -109,8 +109,9 @@ impl Value {
         Self { value: estimate.mean, unit, spread: Spread::of(estimate, unit) }
     }
 
-    /// Returns a mean over repetitions with its confidence interval, like [`Value::estimate`]. A
-    /// mean that is not larger than half of its interval is not stated.
+    /// Returns a mean over repetitions with its confidence interval, like [`Value::estimate`]. If
+    /// half of the width of the interval is at least as large as the mean, the mean is marked as
+    /// meaningless (`Spread::Untold`).
     #[must_use]
     pub fn told(estimate: &Estimate, unit: Unit) -> Self {
         let found = Self::estimate(estimate, unit);
@@ -122,7 +123,7 @@ impl Value {
         }
     }
 
-    /// Returns whether the value says something, despite its uncertainty.
+    /// Returns whether the confidence interval is narrow enough for the value to be meaningful.
     #[must_use]
     pub fn is_told(&self) -> bool {
         !matches!(self.spread, Spread::Untold { .. })

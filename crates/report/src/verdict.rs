@@ -11,7 +11,7 @@ use probe::outcome::{Account, Completion, Point, RunResult, Saturated};
 use crate::format::{capital, printable};
 use crate::{describe, notes};
 
-/// The sides that may limit the rate, the most serious first.
+/// The possible verdicts on what limited the rate, such as the probe, the most serious first.
 const BY_WEIGHT: [Saturated; 5] = [
     Saturated::Probe,
     Saturated::Network,
@@ -75,7 +75,7 @@ impl PointVerdict {
         Self { side, times, trials: sides.len() }
     }
 
-    /// Formats the side that was the limit, with the number of trials if they disagree:
+    /// Formats the side that limited the rate, with the number of trials if they disagree:
     /// `controller 3/5`.
     pub(crate) fn short(self) -> String {
         if self.times == self.trials {
@@ -114,9 +114,9 @@ const PROBE: &str = "the controller may take more";
 /// The verdict on a run, in words: the side that limited its rates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RunVerdict {
-    /// The most serious of the sides that limited the points of the run.
+    /// The most serious of the verdicts on the points of the run.
     pub(crate) side: Saturated,
-    /// A sentence that says which side was the limit.
+    /// A sentence that says whether the controller, the probe or the network limited the rates.
     pub(crate) sentence: String,
     /// Further explanations of the verdict, of a sentence or two each.
     pub(crate) further: Vec<String>,
@@ -185,7 +185,7 @@ fn places(points: &[&Point], among: &[Point]) -> String {
     names.join("; ") + "."
 }
 
-/// The reason why a side was the limit of a point.
+/// The reason why the controller, the probe or the network was the limit of a point.
 struct Reason {
     text: String,
     /// The share of the trials to which the reason applies, such as `in 3 of 5 trials` (empty if it
@@ -193,7 +193,7 @@ struct Reason {
     share: String,
 }
 
-/// Returns the most common reason why trials of a point name `side` as the limit. Reasons that
+/// Returns the most common reason why the trials of a point had `side` as their limit. Reasons that
 /// differ only in numbers count as equal. Other reasons are left out, because they may contradict
 /// the most common one. For example, all packet-ins may have left on time in one trial and not in
 /// another.
@@ -212,7 +212,7 @@ fn reason(point: &Point, side: Saturated) -> Option<Reason> {
     Some(Reason { text, share })
 }
 
-/// Returns the word for a side that may limit the rate.
+/// Returns the word for what may limit the rate, such as `controller`.
 pub(crate) fn word(side: Saturated) -> &'static str {
     match side {
         Saturated::Neither => "neither",

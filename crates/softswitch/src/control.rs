@@ -27,8 +27,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot};
 
-/// The largest number of injected packets of all clients that wait or run. Further packets wait at
-/// their clients.
+/// The largest number of injected packets, of all clients together, that wait or run. Clients hold
+/// back further packets.
 const MAX_INJECTED: u32 = 4096;
 /// The largest number of packets in a request whose packets are traced.
 const MAX_TRACED: u32 = 256;
@@ -37,7 +37,7 @@ const MAX_ENUMERATED: u32 = 16;
 /// The largest number of outcomes in a trace.
 const MAX_OUTCOMES: u64 = 1 << 16;
 
-/// The queues of a device, and the path on which injected packets reach it.
+/// The control of a device's queues by clients, and of the packets that they inject.
 #[derive(Debug)]
 pub(crate) struct Control {
     shared: Arc<Shared>,
@@ -47,7 +47,8 @@ pub(crate) struct Control {
     known: Mutex<Known>,
     /// The state file, if the device has one.
     log: Option<QueueLog>,
-    /// The room for injected packets, or `None` if the device takes none.
+    /// The permits for injected packets, of which each packet holds one until it has run. `None` if
+    /// the device accepts no injected packets.
     room: Option<Arc<Semaphore>>,
 }
 
@@ -57,10 +58,10 @@ struct Known {
     revision: u64,
 }
 
-/// A change that was checked.
+/// A change of queues that was checked, and that the worker is applying.
 struct Begun {
-    /// The number of packets that the worker drops, if the change was recorded and handed to it.
-    /// `None` if there is nothing to change.
+    /// Receives the number of packets that the worker drops because of the change. `None` if the
+    /// change changes nothing.
     dropped: Option<oneshot::Receiver<u64>>,
     revision: u64,
 }
@@ -86,7 +87,7 @@ impl Control {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Checks a change against the device, and returns the configuration after it.
+    /// Checks a change of queues, and returns the configuration that it leads to.
     fn checked(&self, known: &Known, change: &QueueChange) -> Result<Configuration, EntityError> {
         if change.expected_revision.is_some_and(|expected| expected != known.revision) {
             let message = format!(
@@ -148,7 +149,7 @@ impl Control {
         Ok(Begun { dropped: Some(dropped), revision: known.revision })
     }
 
-    /// Returns the packets of a request with the numbers of their ports.
+    /// Converts the packets of a request: looks up the number of each packet's port.
     fn packets(&self, packets: Vec<Received>) -> Vec<InjectedPacket> {
         let names = self.ports.names();
         let numbers: BTreeMap<&str, u32> =
@@ -261,7 +262,7 @@ impl SwitchSource for Control {
     }
 }
 
-/// Returns the contents of the traces of a request with `count` packets.
+/// Returns what the traces of a request with `count` packets must contain.
 fn contents(tracing: &Tracing, count: u32) -> Result<traces::Contents, EntityError> {
     let most = if tracing.all_outcomes { MAX_ENUMERATED } else { MAX_TRACED };
     if count > most {

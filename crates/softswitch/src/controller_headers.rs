@@ -7,7 +7,8 @@ use p4runtime::proto::v1::{PacketMetadata, PacketOut};
 use p4runtime::session::Pipeline;
 use std::sync::Arc;
 
-/// The headers of the running pipeline, and the strings of its translated types.
+/// The controller headers that the running pipeline declares, and the strings of its translated
+/// types.
 #[derive(Debug)]
 pub(crate) struct ControllerHeaders {
     pub(crate) pipeline: Option<Arc<Pipeline>>,
@@ -15,8 +16,8 @@ pub(crate) struct ControllerHeaders {
 }
 
 impl ControllerHeaders {
-    /// Divides a packet for controllers into the fields of the header of packet-ins and the packet
-    /// behind it. There are no fields if the program has no such header.
+    /// Divides a packet for controllers into the fields of its packet-in header and the bytes after
+    /// the header. There are no fields if the program has no such header.
     pub(crate) fn split(&self, packet: Bytes) -> Result<(Vec<PacketMetadata>, Bytes), SplitError> {
         match self.pipeline.as_deref().and_then(|pipeline| pipeline.packet_in()) {
             Some(layout) => layout.split(packet, self.translations.as_deref()),
@@ -24,8 +25,9 @@ impl ControllerHeaders {
         }
     }
 
-    /// Returns a packet-out whose metadata was checked as the program receives it, or `None` if a
-    /// string in it has lost its number since.
+    /// Returns the bytes of a packet-out as the program receives them: its header, and then the
+    /// payload. The metadata were checked before. Returns `None` if one of them is a string that
+    /// has lost its number since then.
     pub(crate) fn joined(&self, packet: PacketOut) -> Option<Bytes> {
         match self.pipeline.as_deref().and_then(|pipeline| pipeline.packet_out()) {
             Some(layout) => {

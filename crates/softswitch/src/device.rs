@@ -41,8 +41,8 @@ pub struct DeviceConfig {
     pub v1model: V1ModelSettings,
     /// The pipeline that runs until a controller pushes another one.
     pub pipeline: Option<ForwardingPipelineConfig>,
-    /// The updates that are written before any controller connects, unless state of an earlier run
-    /// is restored.
+    /// The updates that are written before any controller connects. They are not written if the
+    /// state of an earlier run is restored.
     pub updates: Vec<Update>,
     /// The file in which controllers' writes survive a restart, except those of counters and
     /// registers. With `None`, a restart loses all writes.
@@ -69,9 +69,9 @@ pub struct Activity {
     pub no_such_port: u64,
     /// Packets that were dropped because they arrived on a disabled port or were sent to one.
     pub port_disabled: u64,
-    /// Packets for queues that were dropped on their way from another worker to the owner of the
-    /// queues: because the owner had too many to take, or because the queues came into being while
-    /// only the head of a super-frame was in memory.
+    /// Packets for queues that were dropped between the worker that received them and the worker
+    /// that owns the queues: because too many were waiting for the owner, or because queues were
+    /// added while only the first bytes of a TCP super-frame were in memory.
     pub queues_overrun: u64,
     /// Packets that the program sent to controllers (packet-ins), including those that were
     /// dropped.
@@ -85,8 +85,8 @@ pub struct Activity {
     pub packet_outs_dropped: u64,
     /// Digests that the program sent to controllers.
     pub digests: u64,
-    /// Entries that the switch's internal controller wrote on behalf of packets, in tables with
-    /// `update = "digest"`, where packets do not write entries themselves.
+    /// Entries that the switch's internal controller wrote on behalf of packets. It does so in
+    /// tables with `update = "digest"`, whose entries packets do not write themselves.
     pub entry_changes: u64,
     /// The number of `entry_changes` that overwrote a newer value than the one that the packet had
     /// read. The newer value is lost.
@@ -131,7 +131,7 @@ tallies!(
     pipelines
 );
 
-/// A counter that several threads increment.
+/// A counter that several threads increment without a lock.
 #[derive(Debug, Default)]
 pub(crate) struct Tally(AtomicU64);
 
@@ -149,7 +149,7 @@ impl Tally {
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) id: u64,
-    /// The index of the device in the configuration.
+    /// The index of the device in the configuration of the switch.
     pub(crate) index: usize,
     /// The time from which the timestamps of packets are counted.
     pub(crate) started: Nanos,
@@ -169,12 +169,13 @@ pub(crate) struct Shared {
     entry_controller: OnceLock<Option<EntryController>>,
     /// The state of the queues of ports, as the worker published it last.
     queues: Mutex<QueueState>,
-    /// The ports that have queues. Workers that do not own the queues look here.
+    /// The ports that have queues, for workers that do not own the queues.
     queued_ports: RwLock<BTreeSet<u32>>,
     /// Whether any port has queues.
     has_queues: AtomicBool,
     plane: pipeline::Ports,
-    /// Whether the reason of a dropped packet-in was logged since the pipeline was committed.
+    /// Whether a line about a dropped packet-in was logged since the current pipeline was
+    /// committed.
     has_logged_drop: AtomicBool,
 }
 
@@ -210,7 +211,7 @@ impl Shared {
         self.lock().clone()
     }
 
-    /// Declares to programs and to all workers how many queues ports have.
+    /// Informs programs and all workers of the number of queues that each port has.
     pub(crate) fn set_port_queues(&self, queues: BTreeMap<u32, u32>) {
         let mut ports = self.queued_ports.write().unwrap_or_else(PoisonError::into_inner);
         *ports = queues.keys().copied().collect();
@@ -219,7 +220,7 @@ impl Shared {
         self.plane.set_port_queues(queues);
     }
 
-    /// Returns whether any port has queues. While none has, this costs no more than a load.
+    /// Returns whether any port has queues. If none has, the call costs a single load from memory.
     pub(crate) fn has_queues(&self) -> bool {
         self.has_queues.load(Ordering::Acquire)
     }
@@ -261,8 +262,8 @@ impl Shared {
         }
     }
 
-    /// Logs the strings in the last Write that should be ports and name none. Only the first is
-    /// named.
+    /// Logs the strings in the last Write that stand for ports but name no existing port. Only the
+    /// first one is named in the log.
     fn log_ports_that_do_not_exist(&self) {
         let translations = self.translations().filter(|translations| !translations.is_empty());
         let without = translations.map_or_else(Vec::new, |all| all.changed_without_port());

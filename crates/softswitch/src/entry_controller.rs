@@ -9,7 +9,7 @@
 use pipeline::EntryChange;
 use tables::{DigestError, DigestLoop, DigestSender};
 
-/// The internal controller: its socket loop, and the sender of messages to it.
+/// The internal controller: the loop that reads its socket, and the sender of messages to it.
 pub(crate) struct EntryController {
     digests: DigestLoop,
     sender: DigestSender,

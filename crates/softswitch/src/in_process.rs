@@ -1,12 +1,12 @@
-//! A switch in the process of its owner, without ports and without threads: packets and the time
-//! are arguments, and what leaves is returned.
+//! A switch inside another program, without ports and threads. The program that owns it passes in
+//! packets and the time, and receives the packets that leave as return values.
 //!
-//! The program, its entries and its P4Runtime session are those of a [`crate::Switch`]. The owner
-//! writes without being a controller, and controllers may drive the same switch over gRPC while
-//! [`InProcessSwitch::serve`] serves it.
+//! The P4 program, its entries and its P4Runtime session are those of a [`crate::Switch`]. The
+//! owner writes entries without being a controller. Controllers may use the same switch over gRPC
+//! while [`InProcessSwitch::serve`] serves it.
 //!
-//! Packets run one after the other, even if several threads call. Whatever the program sends to the
-//! owner is kept as an [`Event`] until [`InProcessSwitch::take_events`].
+//! Packets are processed one after the other, even if several threads call. Messages that the P4
+//! program sends to its controllers are kept as [`Event`]s until [`InProcessSwitch::take_events`].
 
 mod observer;
 mod serving;
@@ -38,12 +38,32 @@ use traces::{Arrival, Contents, Effects, Traced};
 /// The largest number of events that are kept. If there are more, the oldest are lost.
 pub const MOST_EVENTS: usize = 65_536;
 
-/// The largest number of deadlines at which one advance of the clock stops. After that, the clock
-/// advances to its final time in one step.
+/// The largest number of deadlines, such as timeouts of entries, at which one advance of the clock
+/// stops. After that, the clock advances to its final time in one step.
 const MOST_STEPS: usize = 100_000;
 
 /// The largest stack that a packet needs, in bytes: the frames of machine code, and a reserve.
 const STACK: usize = WORKER_STACK_BYTES / 2 + (256 << 10);
+
+/// The packets of a batch that were processed.
+#[derive(Clone, Debug, Default)]
+pub struct Processed {
+    /// The number of packets, which are the first of the batch.
+    pub count: usize,
+    /// The positions of packets with which the program failed, each with the error.
+    pub errors: Vec<(usize, RunError)>,
+}
+
+/// Packets that are processed in bursts.
+struct Bursts<'a> {
+    now: Duration,
+    /// The port on which each packet arrives, and its bytes.
+    packets: &'a [(u32, &'a [u8])],
+    /// Receives packets that leave, each with the position of its cause and its port.
+    leave: &'a mut dyn FnMut(usize, u32, &[u8]),
+    /// Returns whether the remaining bursts are left out.
+    is_due: &'a mut dyn FnMut() -> bool,
+}
 
 /// The configuration of a switch in process.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +72,7 @@ pub struct InProcessConfig {
     pub id: u64,
     /// The execution path of programs.
     pub path: Path,
-    /// The number from which random numbers start.
+    /// The seed of the random numbers that programs draw.
     pub seed: u64,
     /// The port that stands for the controllers.
     pub cpu_port: u32,
@@ -60,28 +80,29 @@ pub struct InProcessConfig {
     pub v1model: V1ModelSettings,
 }
 
-/// An event that a switch in process reports to its owner. Packets that leave by ports are returned
-/// to the caller instead, except those of a controller's packet-out.
+/// An event that a switch in process reports to its owner. Packets that leave through ports are not
+/// events but return values, except those that a controller's packet-out causes.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
     /// A packet that the program sent to the controllers.
     PacketIn {
-        /// The packet behind the controller header.
+        /// The bytes of the packet after the controller header.
         payload: Bytes,
         /// The fields of the controller header.
         metadata: Vec<PacketMetadata>,
     },
-    /// A packet that the program sent to the controllers, but whose header is no packet-in.
+    /// A packet that the program sent to the controllers, but whose controller header cannot be
+    /// decoded.
     NoPacketIn {
         /// The packet with its header.
         packet: Bytes,
-        /// The reason why it is no packet-in.
+        /// The reason why the header cannot be decoded.
         reason: String,
     },
-    /// A digest that the program sent, if it is enabled.
+    /// A digest that the program sent, of a kind that is enabled.
     Digest(DigestId, Data),
-    /// An entry that no packet hit for its timeout.
+    /// An entry that no packet has hit for the duration of its idle timeout.
     Idle(Box<TableEntry>),
     /// A packet that left by a port because of a controller's packet-out.
     Sent {
@@ -90,12 +111,12 @@ pub enum Event {
         /// The bytes of the packet.
         packet: Bytes,
     },
-    /// A controller's packet-out with which the program failed.
+    /// The error of a controller's packet-out that the program could not process.
     Failed(RunError),
 }
 
-/// The reason why the time of a switch cannot be advanced: it passes by itself while the switch is
-/// served by the wall clock.
+/// The error for an attempt to advance the time of a switch while it is served by the wall clock,
+/// in which time passes by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the switch is served by the wall clock, so its time passes by itself")]
 pub struct ClockRuns;
@@ -107,18 +128,18 @@ pub struct InProcessSwitch {
     handle: DeviceHandle,
 }
 
-/// The part of the switch that its session's observer uses too.
+/// The state of the switch that it shares with the observer of its P4Runtime session.
 #[derive(Debug)]
 struct Inner {
     cpu_port: u32,
     clock: Arc<SetClock>,
     plane: pipeline::Ports,
-    /// The packet side. The session is not locked while it is.
+    /// The state for processing packets. The session must not be locked while this is.
     lane: Mutex<Lane>,
     is_served: Mutex<bool>,
 }
 
-/// The packet side of a switch.
+/// The state of a switch that is needed to process packets.
 #[derive(Debug)]
 struct Lane {
     program: Worker,
@@ -129,7 +150,7 @@ struct Lane {
     lost: u64,
 }
 
-/// The messages of packets that just ran, for the controllers.
+/// The messages for controllers that the packets of one call have caused.
 #[derive(Debug, Default)]
 struct Outgoing {
     packet_ins: Vec<PacketIn>,
@@ -187,7 +208,8 @@ impl InProcessSwitch {
         self.inner.plane.translations()
     }
 
-    /// Returns the handle of the data plane for packets: the states of ports, counters and tables.
+    /// Returns the handle of the data plane that processes packets. It gives access to the states
+    /// of ports, the counters and the tables.
     #[must_use]
     pub fn ports(&self) -> &pipeline::Ports {
         &self.inner.plane
@@ -199,8 +221,8 @@ impl InProcessSwitch {
         self.inner.now()
     }
 
-    /// Advances the time. Entries whose timeout passes, and digests that are due, are sent at their
-    /// times.
+    /// Advances the time of the switch by `by`. Events that fall due in between, such as the
+    /// timeouts of entries and the sending of digests, happen at their own times.
     ///
     /// # Errors
     /// Returns an error if the switch is served by the wall clock.
@@ -238,25 +260,38 @@ impl InProcessSwitch {
         outputs
     }
 
-    /// Processes packets in order, all at the present time. `packets` holds for each the port on
-    /// which it arrives and its bytes. Calls `leave` for each packet that leaves by a port, with
-    /// the position of its cause. Returns the positions of packets with which the program failed.
+    /// Processes packets in order, all at the present time. `packets` holds, for each, the port on
+    /// which it arrives and its bytes. Calls `leave` for each packet that leaves through a port,
+    /// with the position in `packets` of the packet that caused it, the port and the bytes. Returns
+    /// the errors of packets that the program could not process, with their positions.
     pub fn process_batch(
         &self,
         packets: &[(u32, &[u8])],
         leave: &mut dyn FnMut(usize, u32, &[u8]),
     ) -> Vec<(usize, RunError)> {
-        let mut errors = Vec::new();
-        let mut lane = self.inner.lane();
-        let out =
-            on_large_stack(|| self.inner.process_batch(&mut lane, packets, leave, &mut errors));
-        drop(lane);
-        self.inner.send(&self.handle, out);
-        errors
+        self.process_batch_until(self.now(), packets, leave, &mut || false).errors
     }
 
-    /// Processes a packet in the interpreter and traces it. Without lasting effects, the packet is
-    /// only tried: the state of the switch stays as it is, and no event is kept.
+    /// Processes packets like [`Self::process_batch`], at the time `now`, until `is_due` returns
+    /// true after one of the bursts of packets. While `is_due` runs, the switch is locked, so it
+    /// must not use the switch.
+    pub fn process_batch_until(
+        &self,
+        now: Duration,
+        packets: &[(u32, &[u8])],
+        leave: &mut dyn FnMut(usize, u32, &[u8]),
+        is_due: &mut dyn FnMut() -> bool,
+    ) -> Processed {
+        let mut lane = self.inner.lane();
+        let bursts = Bursts { now, packets, leave, is_due };
+        let (processed, out) = on_large_stack(|| self.inner.process_batch(&mut lane, bursts));
+        drop(lane);
+        self.inner.send(&self.handle, out);
+        processed
+    }
+
+    /// Processes a packet in the interpreter and returns its trace. If `effects` excludes lasting
+    /// effects, the state of the switch does not change and no event is kept.
     pub fn trace(&self, port: u32, packet: &[u8], contents: Contents, effects: Effects) -> Traced {
         let now = self.now();
         let mut lane = self.inner.lane();
@@ -280,8 +315,8 @@ impl InProcessSwitch {
         traced
     }
 
-    /// Processes a packet-out, as if the primary controller had sent it, and returns the packets
-    /// that leave by ports. Fields of the header that `metadata` lacks are zero.
+    /// Processes a packet-out as if the primary controller had sent it, and returns the packets
+    /// that leave through ports. Header fields that `metadata` lacks are zero.
     ///
     /// # Errors
     /// Returns an error if the program fails with the packet.
@@ -319,7 +354,7 @@ impl InProcessSwitch {
     /// Returns the entities that a selection includes.
     ///
     /// # Errors
-    /// Returns an error if the switch runs no pipeline, or if an entity has no representation.
+    /// Returns an error if the switch runs no pipeline, or if an entity cannot be represented.
     pub fn read(&self, selection: &Selection) -> Result<Vec<Entity>, EntityError> {
         let reader = self.handle.inspect(|device| device.reader(self.inner.clock.now()))?;
         let mut found = Vec::new();
@@ -363,18 +398,13 @@ impl Inner {
         (outcome.map(|()| outputs), out)
     }
 
-    fn process_batch(
-        &self,
-        lane: &mut Lane,
-        packets: &[(u32, &[u8])],
-        leave: &mut dyn FnMut(usize, u32, &[u8]),
-        errors: &mut Vec<(usize, RunError)>,
-    ) -> Outgoing {
-        let now = self.now();
+    fn process_batch(&self, lane: &mut Lane, bursts: Bursts<'_>) -> (Processed, Outgoing) {
+        let Bursts { now, packets, leave, is_due } = bursts;
+        let mut processed = Processed::default();
         let mut packet_ins = Vec::new();
         let mut batch = std::mem::take(&mut lane.batch);
-        for (number, burst) in packets.chunks(BURST).enumerate() {
-            let before = number * BURST;
+        for burst in packets.chunks(BURST) {
+            let before = processed.count;
             lane.program.process_batch(burst, now, &mut batch);
             for (position, port, packet) in batch.sent() {
                 match self.is_cpu(port) {
@@ -383,15 +413,20 @@ impl Inner {
                 }
             }
             let failed = batch.errors().iter();
-            errors.extend(failed.map(|(position, error)| (before + position, error.clone())));
+            let failed = failed.map(|(position, error)| (before + position, error.clone()));
+            processed.errors.extend(failed);
+            processed.count += burst.len();
             self.change_entries(&lane.program);
+            if is_due() {
+                break;
+            }
         }
         lane.batch = batch;
-        self.collect(lane, packet_ins.into_iter())
+        (processed, self.collect(lane, packet_ins.into_iter()))
     }
 
-    /// Writes the entries that packets requested, in tables with `update = "digest"`. A controller
-    /// beside the switch would do so later, and accept all of them.
+    /// Writes the entry changes that packets requested, in tables with `update = "digest"`. This
+    /// replaces the internal controller of a switch with threads, which accepts all changes too.
     fn change_entries(&self, program: &Worker) {
         for change in program.take_entry_changes() {
             // A change whose entry no longer exists has no effect.
@@ -399,7 +434,7 @@ impl Inner {
         }
     }
 
-    /// Keeps what packets have sent to the owner, and returns it for the controllers.
+    /// Keeps the messages of packets as events for the owner, and returns them for the controllers.
     fn collect(&self, lane: &mut Lane, packet_ins: impl Iterator<Item = Bytes>) -> Outgoing {
         self.change_entries(&lane.program);
         let mut out = Outgoing::default();
@@ -450,7 +485,7 @@ impl Lane {
     }
 }
 
-/// Runs packets with the stack that the threads of a switch have.
+/// Runs `work` on a stack as large as that of the threads of a switch.
 fn on_large_stack<R>(work: impl FnOnce() -> R) -> R {
     stacker::maybe_grow(STACK, WORKER_STACK_BYTES, work)
 }

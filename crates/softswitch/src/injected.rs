@@ -1,5 +1,5 @@
-//! The packets of a client's request that run as if they had arrived on ports, on their way from
-//! the control plane to a worker and back.
+//! The packets that one request of a client injects, which run as if they had arrived on ports.
+//! They travel from the control plane to a worker, and their outcomes travel back.
 
 use bytes::Bytes;
 use p4runtime::control::Treatment;
@@ -15,24 +15,25 @@ pub(crate) struct Injected {
     outcomes: Vec<InjectOutcome>,
     pub(crate) wanted: Wanted,
     answer: oneshot::Sender<Vec<InjectOutcome>>,
-    /// The share of the limit on all injected packets that these packets hold.
+    /// The permits of these packets, which count towards the limit on all injected packets.
     _room: OwnedSemaphorePermit,
 }
 
-/// The options that a request has for its packets.
+/// The options of a request, which apply to all of its packets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
     pub(crate) treatment: Treatment,
-    /// The contents of the packets' traces, if they are wanted.
+    /// What the traces of the packets must contain. `None` if no traces are requested.
     pub(crate) traced: Option<traces::Contents>,
 }
 
 /// An injected packet.
 #[derive(Debug)]
 pub(crate) struct InjectedPacket {
-    /// The number that the outcome repeats.
+    /// The number that the client chose for the packet. The outcome has the same number, so that
+    /// the client can match the two.
     pub(crate) tag: u64,
-    /// The port on which the packet arrives, or the reason why it cannot.
+    /// The port on which the packet arrives, or the error if the requested port cannot receive it.
     pub(crate) port: Result<u32, EntityError>,
     pub(crate) payload: Bytes,
 }
@@ -58,7 +59,7 @@ impl Injected {
         self.outcomes.extend(outcomes);
     }
 
-    /// Returns whether all packets were taken, or their client has left.
+    /// Returns whether all packets have been taken to run, or the client has gone away.
     pub(crate) fn has_ended(&self) -> bool {
         self.packets.as_slice().is_empty() || self.answer.is_closed()
     }

@@ -42,11 +42,11 @@ pub(crate) struct LimitLog {
     state: Mutex<LogState>,
 }
 
-/// The state by which lines about closed connections are limited.
+/// The time and number of log lines about closed connections, by which they are limited.
 #[derive(Default)]
 struct LogState {
     last: Option<Instant>,
-    /// The number of closed connections since the last line that were not logged.
+    /// The number of connections that were closed without a log line since the last line.
     passed_over: u64,
 }
 
@@ -55,9 +55,9 @@ impl LimitLog {
         Self { log, state: Mutex::default() }
     }
 
-    /// Returns the number of closed connections that were not logged since the last line, or `None`
-    /// if it is too early for another line. The connection of this call is then counted as not
-    /// logged.
+    /// Returns the number of connections that were closed without a log line since the last one.
+    /// Returns `None` if it is too early for another line; the connection for which this was called
+    /// then counts as not logged.
     fn passed_over(&self, now: Instant) -> Option<u64> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.last.is_some_and(|last| now.saturating_duration_since(last) < SPACING) {
@@ -76,8 +76,8 @@ impl ConnectionObserver for LimitLog {
     }
 }
 
-/// Returns the line about a connection that was closed, and about `others` that were closed without
-/// a line.
+/// Returns the log line about a connection that was closed. `others` is the number of connections
+/// that were closed since the last line without one of their own.
 fn line(peer: SocketAddr, limit: Limit, others: u64) -> String {
     let others = match others {
         0 => String::new(),

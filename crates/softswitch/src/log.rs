@@ -30,9 +30,10 @@ pub struct Log {
     /// The number of bytes that are shown of each received and transmitted packet.
     packet_bytes: usize,
     sink: Mutex<Box<dyn Write + Send>>,
-    /// The receiver of the traces of all packets, and their form.
+    /// The sink to which the traces of all packets are written, and their format.
     traces: Option<(Format, Mutex<Box<dyn Write + Send>>)>,
-    /// The largest number of outcomes in a trace, or `None` if it has only what happens.
+    /// The largest number of outcomes in a trace, if traces show all outcomes that a packet could
+    /// have. `None` if they show only what happens.
     outcomes: Option<u64>,
 }
 
@@ -56,9 +57,8 @@ impl Log {
         Self { traces: Some((format, Mutex::new(sink))), ..self }
     }
 
-    /// Makes traces have everything that could happen to a packet, up to `limit` outcomes. The
-    /// outcomes are only tried: each packet is processed once, and its effects are those of a packet
-    /// that is not traced.
+    /// Makes traces show all outcomes that a packet could have, up to `limit`. The packet itself is
+    /// processed once. The other outcomes are only tried, so they have no effect on the switch.
     #[must_use]
     pub fn with_all_outcomes(self, limit: u64) -> Self {
         Self { outcomes: Some(limit), ..self }
@@ -86,7 +86,7 @@ impl Log {
         self.traces.is_some() || self.wants(Verbosity::Debug)
     }
 
-    /// Returns the contents of the traces of packets.
+    /// Returns what the traces of packets must contain.
     pub(crate) fn trace_contents(&self) -> Contents {
         Contents { detail: Detail::Values, outcomes: self.outcomes }
     }
@@ -110,8 +110,8 @@ impl Log {
         }
     }
 
-    /// Logs the bytes of packets, if the log is configured to show them. `way` holds the words
-    /// before the length of each packet and those between the length and the port.
+    /// Logs the bytes of packets, if the log is configured to show them. `way` holds the words of a
+    /// log line before the length of the packet, and those between its length and its port.
     #[inline]
     pub(crate) fn packets<'p>(
         &self,

@@ -13,11 +13,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::oneshot;
 
-/// The number of packet-outs that may wait in a worker's mailbox. Further packet-outs are dropped.
+/// The maximum number of packet-outs that wait in a worker's mailbox. Further packet-outs are
+/// dropped.
 const MAX_PACKETS: usize = 65_536;
 
-/// The number of packets that other workers have handed over and that may wait in a worker's
-/// mailbox. Further ones are dropped.
+/// The maximum number of packets from other workers that wait in a worker's mailbox. Further ones
+/// are dropped.
 const MAX_HANDED_OVER: usize = 4096;
 
 /// An order to a worker. Devices are identified by their index in the configuration.
@@ -27,8 +28,8 @@ pub(crate) enum Order {
     Attach { device: usize, port: u32, queue: Box<dyn Queue>, enabled: Arc<AtomicBool> },
     /// Stops serving the queue of a port.
     Detach { device: usize, port: u32 },
-    /// Makes another configuration apply to the queues of all ports, and reports the number of
-    /// packets that were dropped because their queue is gone.
+    /// Applies another configuration of queues to all ports, and reports the number of packets that
+    /// were dropped because their queue no longer exists.
     SetQueues { device: usize, configuration: Configuration, answer: oneshot::Sender<u64> },
     /// Reports the state of the queues of ports.
     ReadQueues { device: usize, answer: oneshot::Sender<QueueState> },
@@ -36,7 +37,8 @@ pub(crate) enum Order {
     Inject { device: usize, injection: Injected },
 }
 
-/// A packet for a queue, on its way from the worker that received it to the owner of the queue.
+/// A packet for an output queue, on its way from the worker that received it to the worker that
+/// owns the queues.
 #[derive(Debug)]
 pub(crate) struct HandedOver {
     /// The index of the device in the configuration.
@@ -44,7 +46,7 @@ pub(crate) struct HandedOver {
     /// The output port.
     pub(crate) port: u32,
     pub(crate) content: Content,
-    /// The frame as it was received, whose ECN codepoint decides about marks.
+    /// The frame as it was received. Its ECN codepoint decides whether the packet may be marked.
     pub(crate) received: Bytes,
 }
 
@@ -61,9 +63,9 @@ pub(crate) struct Mailbox {
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
     pub(crate) orders: Vec<Order>,
-    /// Packets from controllers, with their controller headers, and the index of their device.
+    /// Packet-outs with their controller headers, each with the index of its device.
     pub(crate) packets: Vec<(usize, Bytes)>,
-    /// Packets that other workers hand over, those of each worker in their order.
+    /// Packets for queues from other workers. The packets of each worker are in order.
     pub(crate) handed_over: Vec<HandedOver>,
 }
 

@@ -145,7 +145,7 @@ fn port_labels(device: &DeviceState, port: &PortState) -> String {
     format!("device=\"{id}\",port=\"{number}\",name=\"{name}\"")
 }
 
-/// A counter of a queue.
+/// A function that reads one of the counters of a queue.
 type OfQueue = fn(&QueueCounts) -> u64;
 
 fn queues(out: &mut String, devices: &[DeviceState]) {

@@ -19,7 +19,7 @@ pub struct PortState {
     /// The name under which the port was opened, such as that of its interface.
     pub name: String,
     /// Whether packets pass the port: it is enabled, its link is up as far as the switch knows, and
-    /// no worker has lost its queue.
+    /// no worker has lost its receive and transmit queue of the port.
     pub up: bool,
     /// Whether the port is administratively enabled.
     pub enabled: bool,
@@ -30,7 +30,7 @@ pub struct PortState {
     pub recording_fault: Option<io::ErrorKind>,
 }
 
-/// The ports of one device, with the workers and the clients that are notified of changes.
+/// The ports of one device, with the workers and clients that are notified of changes to ports.
 #[derive(Debug)]
 pub(crate) struct Ports {
     /// The index of the device in the configuration.
@@ -119,7 +119,8 @@ impl Ports {
         self.change(number, |known| known.has_link = is_there);
     }
 
-    /// Records whether a worker has its queue of a port (`is_there`) or has lost it.
+    /// Records whether a worker has its queue of a port (`is_there`) or has lost it, for example
+    /// because the interface is gone.
     pub(crate) fn set_queue(&self, number: u32, worker: usize, is_there: bool) {
         self.change(number, |known| {
             if is_there {
@@ -140,8 +141,8 @@ impl Ports {
         self.lock().iter().map(state).collect()
     }
 
-    /// Returns the captures that ended with an error since the last call, each with its port's
-    /// number, its port's name and the error.
+    /// Returns the packet captures that ended with an error since the last call: the number and the
+    /// name of the port, and the error.
     pub(crate) fn ended_recordings(&self) -> Vec<(u32, String, io::ErrorKind)> {
         let ended = |(number, known): (&u32, &mut Known)| {
             let fault = known.fault().filter(|_| !known.is_fault_reported)?;

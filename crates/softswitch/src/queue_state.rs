@@ -1,10 +1,11 @@
-//! The state of the queues of a device's ports: their counters, and how exactly they were paced.
+//! The state of the queues of a device's ports: their counters, and how late their packets left.
 
 use queues::QueueCounts;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The number of classes by which lateness is counted. Class `n` is below 2^n nanoseconds.
+/// The number of classes in which packets are counted by their lateness. The lateness of class `n`
+/// is below 2^n nanoseconds.
 const CLASSES: usize = 64;
 
 /// The state of a device's queues at one moment.
@@ -22,7 +23,8 @@ pub struct QueueState {
     pub beyond_memory: u64,
 }
 
-/// The lateness of the packets that left a port, relative to the model.
+/// The lateness of the packets that left a port: the time from the moment at which the queue model
+/// lets a packet leave until it was sent.
 #[derive(Clone, Debug)]
 pub struct Pace {
     /// The number of packets that left.
@@ -52,8 +54,8 @@ impl Pace {
         }
     }
 
-    /// Returns a time that at least 99 % of the packets were not later than. It is a power of two
-    /// nanoseconds, or the largest lateness if that is less.
+    /// Returns an upper bound of the lateness of at least 99 % of the packets, in nanoseconds. It
+    /// is a power of two, or the largest lateness if that is less.
     #[must_use]
     pub fn mostly_within(&self) -> u64 {
         let needed = self.packets.saturating_mul(99).div_ceil(100);

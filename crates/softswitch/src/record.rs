@@ -19,16 +19,16 @@ use prost::Message;
 use prost::encoding::message;
 use queues::Configuration;
 
-/// The kind of a journal record that starts a new pipeline, which has only the entries that its
-/// program declares.
+/// The kind of a journal record that starts a new pipeline. Its tables contain only the entries
+/// that the program declares.
 pub(crate) const PIPELINE: Kind = Kind(1);
 /// The kind of a journal record of controllers' updates that took effect.
 pub(crate) const WRITE: Kind = Kind(2);
-/// The kind of a journal record of the numbers that strings of translated types were assigned. It
-/// precedes the updates that contain the strings, which then get these numbers.
+/// The kind of a journal record that maps strings of translated types to numbers. It precedes the
+/// updates that contain the strings, so that the strings get the same numbers again.
 pub(crate) const PAIRS: Kind = Kind(3);
-/// The kind of a journal record of the queues of all ports, which a client set. It replaces earlier
-/// ones, and does not depend on the pipeline.
+/// The kind of a journal record with the queues of all ports, as a client set them. It replaces
+/// earlier records of this kind, and does not depend on the pipeline.
 pub(crate) const QUEUES: Kind = Kind(4);
 /// The number of updates per record when the journal is rewritten.
 const CHUNK: usize = 1_000;
@@ -43,7 +43,7 @@ pub(crate) enum Record {
     Queues(Configuration),
 }
 
-/// Returns the body of a record of queues: a request that sets them.
+/// Returns the body of a record of queues, which is encoded as a request that sets them.
 pub(crate) fn queues(configuration: &Configuration) -> Vec<u8> {
     let ports = configuration.0.iter().map(|(port, queues)| control::message(*port, queues));
     SetQueuesRequest { ports: ports.collect(), ..SetQueuesRequest::default() }.encode_to_vec()
@@ -92,14 +92,14 @@ impl Updates {
         self.count >= CHUNK
     }
 
-    /// Returns the body and begins an empty one. Returns `None` if no update was added.
+    /// Returns the body, which becomes empty. Returns `None` if no update was added.
     pub(crate) fn take(&mut self) -> Option<Vec<u8>> {
         let Self { bytes, count } = std::mem::take(self);
         (count > 0).then_some(bytes)
     }
 }
 
-/// The persistent part of an update, relative to the update itself.
+/// The persistent part of an update: the update itself, a reduced update, or nothing.
 enum Reduced {
     Same,
     Other(Box<Update>),

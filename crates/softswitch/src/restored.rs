@@ -12,25 +12,25 @@ use std::path::Path;
 /// The state of a device in an earlier run.
 #[derive(Debug, Default)]
 pub(crate) struct Restored {
-    /// The pipeline that last ran on the device, and what was written to it, in order. `None` if
-    /// the journal has no pipeline.
+    /// The pipeline that ran on the device last, and the steps that restore what was written to it,
+    /// in order. `None` if the journal has no pipeline.
     pipeline: Option<(ForwardingPipelineConfig, Vec<Step>)>,
     /// The queues of ports. `None` if no client has set any.
     pub(crate) queues: Option<Configuration>,
 }
 
-/// A step in which the state of a pipeline is restored.
+/// A step by which the state of a pipeline is restored.
 #[derive(Debug)]
 pub(crate) enum Step {
     /// Updates that are written.
     Write(Vec<Update>),
-    /// The numbers that strings in the updates after it get.
+    /// The numbers of the strings that occur in later updates.
     Pairs(Vec<TranslationPair>),
 }
 
 impl Restored {
-    /// Reads a device's journal file. Returns the restored state, and the journal, ready to append
-    /// to.
+    /// Reads a device's journal file. Returns the restored state, and the journal, to which further
+    /// records can be appended.
     pub(crate) fn read(path: &Path, log: &Log) -> Result<(Self, Journal<Disk>), OpenError> {
         let (mut restored, mut queues) = (None, None);
         let (journal, torn) = Journal::open(Disk, path, &mut |record| {
@@ -64,8 +64,8 @@ impl Restored {
         Ok((Self { pipeline: restored, queues }, journal))
     }
 
-    /// Returns the restored pipeline and its updates, or `None` if the journal has none or if the
-    /// device is now configured to run another program.
+    /// Returns the restored pipeline, and the steps that restore its state. Returns `None` if the
+    /// journal has no pipeline, or if the device is now configured to run another program.
     pub(crate) fn take(
         self,
         device: u64,

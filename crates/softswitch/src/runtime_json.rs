@@ -20,7 +20,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// The contents of a `runtime.json` file. Paths are as they are written in the file.
+/// The contents of a `runtime.json` file. Paths are not resolved.
 #[derive(Debug, Default, Deserialize)]
 pub struct RuntimeJson {
     /// The target. Only `bmv2` exists.
@@ -80,7 +80,7 @@ struct ReplicaJson {
     instance: u32,
 }
 
-/// A port of a replica: a number, or the string of a program whose ports are translated.
+/// The port of a replica: its number, or its string if the program's port numbers are translated.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum PortJson {
@@ -201,8 +201,8 @@ impl TableEntryJson {
     }
 }
 
-/// Returns a value of the file as a plain match: a value, a list with one value, or a list of a
-/// value and its mask or prefix length, or of the ends of a range.
+/// Returns a value of the file as a match: a single value, a list with one value, a value with its
+/// mask or prefix length, or the two ends of a range.
 fn plain_match<'v>(name: &str, value: &'v Value) -> Result<PlainMatch<'v>, PlainError> {
     match value {
         Value::Array(list) => match list.as_slice() {

@@ -21,8 +21,9 @@ const DIGEST_SPACING: Duration = Duration::from_micros(500);
 /// The interval between checks for packet captures that have ended early.
 const RECORDING_SPACING: Duration = Duration::from_secs(1);
 
-/// The number of times that ready connections are served before sockets are polled again, if
-/// connections are ready without interruption. A client that becomes ready waits at most that long.
+/// The number of times that connections with data are served before sockets are polled again. A
+/// client whose socket becomes readable waits at most that long while others send without
+/// interruption.
 const TURNS_BETWEEN_POLLS: u32 = 8;
 
 /// The part of a device that the control plane's thread uses.
@@ -36,7 +37,8 @@ pub(crate) struct Served {
 /// A function that returns the current state of all devices.
 pub(crate) type Look = Arc<dyn Fn() -> Vec<DeviceState> + Send + Sync>;
 
-/// The port on which clients of Thrift are referred to P4Runtime, and the address of P4Runtime.
+/// The port on which Thrift clients are referred to P4Runtime, and the address of P4Runtime that
+/// they are given.
 pub(crate) struct ThriftPort {
     pub(crate) listener: TcpListener,
     pub(crate) grpc: SocketAddr,
@@ -115,8 +117,8 @@ fn registered(
     tokio::net::TcpListener::from_std(listener)
 }
 
-/// Passes the digests that programs sent to the session's state machine, which bundles them into
-/// digest lists as the controller has configured.
+/// Fetches the digests that programs have sent, and passes them to the state machine of the
+/// P4Runtime session. The session bundles them into digest lists as the controller has configured.
 async fn fetch_digests(Served { shared, handle, plane, .. }: Served) {
     loop {
         shared.digests_wait.notified().await;
@@ -129,7 +131,7 @@ async fn fetch_digests(Served { shared, handle, plane, .. }: Served) {
     }
 }
 
-/// Logs packet captures that ended early, for example because the disk is full.
+/// Logs packet captures that ended early, for example because the disk was full.
 async fn watch_recordings(shared: Arc<Shared>, ports: Arc<Ports>) {
     loop {
         for (number, name, fault) in ports.ended_recordings() {

@@ -1,9 +1,10 @@
-//! The write log of a device: a journal file from which the device is restored after a restart.
+//! The write log of a device: the journal file of controllers' writes, from which the device is
+//! restored after a restart.
 //!
 //! Records are handed to the kernel before the controller is answered, so every accepted request
 //! survives the end of the process. A batch survives as a whole or not at all. A separate thread
 //! syncs records to the storage medium: within a second, or, with [`Durability::Medium`], before
-//! the answer. One sync then serves all answers that wait.
+//! the answer. One sync then serves all answers that wait for it.
 
 use crate::log::{Log, Verbosity};
 use crate::record::{self, PAIRS, PIPELINE, QUEUES, Updates, WRITE};
@@ -27,14 +28,15 @@ const SYNC_EVERY: Duration = Duration::from_secs(1);
 /// The durability of a Write whose controller has been answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// The write survives the end of the process. The last second may be lost in a power failure.
+    /// The write survives the end of the process. A power failure may lose the writes of the last
+    /// second.
     #[default]
     Kernel,
-    /// The write is on the medium.
+    /// The write is on the storage medium, and also survives a power failure.
     Medium,
 }
 
-/// The write log of one device.
+/// The write log of one device: the journal, and the thread that syncs it to the storage medium.
 #[derive(Debug)]
 pub(crate) struct StateLog {
     shared: Arc<Shared>,
@@ -43,7 +45,7 @@ pub(crate) struct StateLog {
     thread: Option<JoinHandle<()>>,
 }
 
-/// The part of a write log that records the queues of ports.
+/// The handle of a write log by which changes of queues are recorded.
 #[derive(Debug)]
 pub(crate) struct QueueLog {
     shared: Arc<Shared>,
@@ -65,13 +67,13 @@ struct Shared {
 #[derive(Debug)]
 struct State {
     journal: Journal<Disk>,
-    /// The number of records that were appended since the start, including those that a rewrite of
-    /// the journal has replaced.
+    /// The number of records that were appended since the device started. Records that a rewrite of
+    /// the journal has replaced count too.
     appended: u64,
     /// Whether the answer to a controller waits until its record is on the storage medium.
     is_awaited: bool,
-    /// Whether the last request was refused because it could not be recorded. The reason has been
-    /// logged in that case.
+    /// Whether the last request was refused because it could not be recorded. The reason is logged
+    /// only for the first such request in a row.
     is_refusing: bool,
     has_ended: bool,
     synced: watch::Sender<Synced>,
@@ -82,16 +84,16 @@ struct State {
 /// The progress of syncing records to the storage medium.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Synced {
-    /// The number of appended records that are on the storage medium.
+    /// The number of appended records that have reached the storage medium.
     UpTo(u64),
     /// The reason why syncing to the storage medium failed.
     Failed(String),
 }
 
 impl StateLog {
-    /// Starts the write log of a device on an open journal. The journal must describe the device's
-    /// state already, or the caller must write that state next. `queues` are the queues in the
-    /// journal, if it has any.
+    /// Starts the write log of a device on an open journal. Either the journal already describes
+    /// the device's state, or the caller must write that state next. `queues` are the queues that
+    /// the journal records, if any.
     pub(crate) fn start(
         device: u64,
         journal: Journal<Disk>,
@@ -117,7 +119,7 @@ impl StateLog {
         Ok(Self { shared, durability, synced, thread })
     }
 
-    /// Returns the part of the log that records the queues of ports.
+    /// Returns a handle by which changes of queues are recorded.
     pub(crate) fn queues(&self) -> QueueLog {
         let (shared, synced) = (Arc::clone(&self.shared), self.synced.clone());
         QueueLog { shared, durability: self.durability, synced }
@@ -136,7 +138,7 @@ impl QueueLog {
     }
 
     /// Returns a future that completes when all records so far are on the storage medium, or `None`
-    /// if clients do not wait for that.
+    /// if clients are answered without waiting for that.
     pub(crate) fn durable(&self) -> Option<Durable> {
         self.shared.durable(self.durability, &self.synced)
     }
@@ -247,8 +249,8 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns a future that completes when all records so far are on the storage medium, or `None`
-    /// if that is not awaited or already so.
+    /// Returns a future that completes when all records so far are on the storage medium. Returns
+    /// `None` if they are already there, or if clients are answered without waiting for that.
     fn durable(&self, durability: Durability, synced: &watch::Receiver<Synced>) -> Option<Durable> {
         if durability == Durability::Kernel {
             return None;
@@ -292,8 +294,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Returns the error with which a request that could not be recorded is refused. Only the first
-    /// of several consecutive failures is logged.
+    /// Returns the error for a request that is refused because it could not be recorded. Of several
+    /// consecutive failures, only the first is logged.
     fn refusal(&self, state: &mut State, error: &AppendError) -> EntityError {
         if !std::mem::replace(&mut state.is_refusing, true) {
             let message = format_args!("device {}: writes are refused: {error}", self.device);

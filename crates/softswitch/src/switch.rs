@@ -54,8 +54,8 @@ pub struct Options {
     pub segments: Segments,
     /// The isolation and the limits under which pushed pipelines are loaded.
     pub pushes: Pushes,
-    /// The numbers that strings of translated types have in every program, by the names of the
-    /// types. A program may assign further numbers.
+    /// The numbers that are reserved for strings of translated types in every program, by the names
+    /// of the types. A program may assign numbers to further strings.
     pub numbers: GivenNumbers,
 }
 
@@ -66,8 +66,8 @@ pub enum Segments {
     /// processed headers allow it. Packets and counters are the same as with [`Self::Split`].
     #[default]
     Whole,
-    /// The super-frame is cut into segments before the program runs, and each leaves as a packet of
-    /// its own.
+    /// The super-frame is cut into segments before the program runs. Each segment leaves as a
+    /// separate packet.
     Split,
 }
 
@@ -116,7 +116,7 @@ pub enum StartError {
         /// The number of worker threads.
         workers: usize,
     },
-    /// The separate process in which pushed pipelines are tried first cannot be used.
+    /// The separate process that loads each pushed pipeline first, as a trial, cannot be used.
     #[error("{0}; --push-isolation thread needs no such process")]
     Rehearsal(#[from] RehearsalError),
     /// The file with the saved state of a device cannot be opened.
@@ -158,7 +158,7 @@ struct Running {
     queues: Configuration,
 }
 
-/// The state of a device at one moment.
+/// The state of a device at one moment, for reports and metrics.
 #[derive(Clone, Debug, Default)]
 pub struct DeviceState {
     /// The P4Runtime id of the device.
@@ -171,7 +171,7 @@ pub struct DeviceState {
     pub tables: Vec<TableUsage>,
     /// The ports, ordered by number.
     pub ports: Vec<PortState>,
-    /// The queues of the ports that have any, at most 50 ms ago.
+    /// The queues of the ports that have any. Their state may be up to 50 ms old.
     pub queues: QueueState,
 }
 
@@ -371,7 +371,7 @@ fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> 
     Ok((listener, address))
 }
 
-/// Returns the names of a device's ports, and the numbers that are ports.
+/// Returns the names of a device's ports, and the set of port numbers that exist.
 fn port_names(config: &DeviceConfig) -> PortNames {
     let ports = config.ports.iter();
     let names = ports.clone().map(|(number, port)| (port.name.clone(), *number)).collect();
@@ -380,8 +380,8 @@ fn port_names(config: &DeviceConfig) -> PortNames {
     PortNames { names, reserved }
 }
 
-/// Returns the queues with which a device starts: those that a client set in an earlier run, or
-/// else the configured ones.
+/// Returns the queues with which a device starts. They are those that a client set in an earlier
+/// run (`kept`), if there are any, and otherwise the configured ones.
 fn chosen_queues(config: &DeviceConfig, kept: Option<&Configuration>, log: &Log) -> Configuration {
     let Some(kept) = kept else { return config.queues.clone() };
     let id = config.id;
@@ -406,7 +406,7 @@ fn preload(device: &mut Device, config: &mut DeviceConfig) -> Result<(), StartEr
     config.pipeline.take().map_or(Ok(()), |pipeline| device.preload(pipeline).map_err(refused))
 }
 
-/// The settings for loading pipelines, and the rehearsal processes that devices share.
+/// The settings for loading pipelines, and the processes that load them first as a trial.
 struct Loading {
     pushes: Pushes,
     numbers: GivenNumbers,
@@ -419,8 +419,8 @@ impl Loading {
         Settings { limits: self.pushes.limits, path, v1model }
     }
 
-    /// Returns the processes in which pushed pipelines are tried first, or `None` if isolation is
-    /// switched off.
+    /// Returns the processes that load pushed pipelines first, as a trial. Returns `None` if this
+    /// isolation is switched off.
     fn rehearsals(
         &mut self,
         settings: Settings,

@@ -19,8 +19,8 @@ use tokio::time::{sleep, timeout};
 
 /// The largest number of concurrent Thrift connections. Further ones are closed immediately.
 const CONNECTIONS: usize = 64;
-/// The time within which a client must complete the header of its call, counted from its first
-/// byte, and within which it must hang up after the answer.
+/// The time that a client has for the header of its call, counted from its first byte. The client
+/// has the same time to close the connection after the answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// The largest number of bytes that are read and discarded after the header of a call.
 const READ_LIMIT: u64 = 1 << 20;

@@ -1,8 +1,8 @@
 //! The `topology.json` of the p4lang tutorials: hosts, switches and links.
 //!
 //! The format is that of p4lang/tutorials, utils/run_exercise.py. A link names its two ends, such
-//! as `h1` or `s1-p2`. The delay and bandwidth that may follow are ignored; they concern only
-//! emulators. Each host has one port.
+//! as the host `h1` or port 2 of a switch, `s1-p2`. The delay and bandwidth that may follow matter
+//! only to emulators, and are ignored. Each host has one port.
 
 use std::collections::BTreeMap;
 
@@ -20,8 +20,8 @@ pub struct TopologyJson {
     pub switches: BTreeMap<String, SwitchJson>,
     /// The two ends of each link.
     pub links: Vec<[Attachment; 2]>,
-    /// The flows whose delays `planimeter bound` bounds. This is an addition of Planimeter to the
-    /// format.
+    /// The flows whose delays `planimeter bound` computes bounds for. This is an addition of
+    /// Planimeter to the format.
     pub flows: Vec<FlowJson>,
 }
 
@@ -47,10 +47,10 @@ pub struct FlowJson {
 /// A switch of a `topology.json` file.
 #[derive(Debug, Default, Deserialize)]
 pub struct SwitchJson {
-    /// The path of the switch's `runtime.json`, as it is written in the file.
+    /// The path of the switch's `runtime.json`, as it is written in the file (not resolved).
     pub runtime_json: Option<String>,
-    /// The path of the switch's program, as it is written in the file, if it differs from that of
-    /// the other switches.
+    /// The path of the switch's program, as it is written in the file (not resolved). `None` if the
+    /// switch runs the same program as the others.
     pub program: Option<String>,
     /// The queues of the switch's ports, such as `port=1 rate=10Mbps`. This is an addition of
     /// Planimeter to the format.
@@ -60,7 +60,7 @@ pub struct SwitchJson {
     pub cli_input: Option<String>,
 }
 
-/// Reads the lines of a configuration of queues.
+/// Deserializes a configuration of queues from a list of its lines.
 pub(crate) fn queues<'de, D>(from: D) -> Result<Configuration, D::Error>
 where
     D: serde::Deserializer<'de>,
@@ -115,7 +115,7 @@ pub enum TopologyJsonError {
     },
 }
 
-/// The content of a `topology.json`.
+/// The contents of a `topology.json` file before they are checked.
 #[derive(Deserialize)]
 struct Form {
     #[serde(default)]

@@ -35,23 +35,24 @@ use traces::{Arrival, Effects};
 /// The number of consecutive rounds without a packet after which the worker waits for its ports.
 const ROUNDS: u32 = 16;
 /// The number of consecutive rounds without a packet after which the worker waits, if some port has
-/// no descriptor to poll. It is larger than [`ROUNDS`] because polling such a port takes some
-/// nanoseconds, while a wait takes 50 µs.
+/// no descriptor that the kernel makes readable for a packet. It is larger than [`ROUNDS`] because
+/// polling such a port takes some nanoseconds, while a wait takes 50 µs.
 const ROUNDS_UNANNOUNCED: u32 = 1024;
 /// The longest wait if some port has no descriptor to poll.
 const SHORT_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000 };
-/// The longest wait if every port has a descriptor to poll. Ports that are down are retried after
-/// it.
+/// The longest wait if every port has a descriptor to poll. After a wait, ports that are down are
+/// tried again.
 const LONG_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
-/// The time by which a worker ends a wait before a packet in a queue is due. A wait ends up to 50
-/// µs late (the default timer slack of Linux), and then the thread must be scheduled.
+/// The time before a queued packet is due at which a worker stops waiting. A wait may end up to 50
+/// µs late (the default timer slack of Linux), and then the thread must still be scheduled.
 const EARLY: Duration = Duration::from_micros(150);
 /// The interval between attempts to reopen a port that is down.
 const RETRY: Duration = Duration::from_millis(200);
 /// The number of PSA's CPU port, `PSA_PORT_CPU`.
 pub(crate) const PSA_PORT_CPU: u32 = 0xffff_fffd;
 
-/// A worker thread, with its part of every device. The module's documentation describes its loop.
+/// A worker thread with its part of every device. The module's documentation describes the loop
+/// that it runs.
 pub(crate) struct Worker {
     pub(crate) mailbox: Arc<Mailbox>,
     /// The worker's part of each device, in the order of the configuration.
@@ -61,7 +62,7 @@ pub(crate) struct Worker {
     injected: VecDeque<(usize, Injected)>,
 }
 
-/// The part of a device that one worker serves: a queue of each port, and an instance of the
+/// The part of a device that one worker serves: its queue of each port, and its instance of the
 /// program.
 pub(crate) struct Lane {
     /// The index of this worker among all workers.
@@ -79,17 +80,18 @@ pub(crate) struct Lane {
     packet_ins: Vec<Bytes>,
     /// The queues of the device's ports, if they have any and this worker owns them.
     queued: Queued,
-    /// Packets for queues that another worker owns, until the end of the burst.
+    /// Packets for queues that another worker owns. They are collected until the end of the burst.
     handing_over: Vec<HandedOver>,
     /// Whether TCP segments that arrive as one super-frame may leave as one super-frame.
     keeps_whole: bool,
-    /// A reused buffer with the number of payload bytes that follow the processed head of each
-    /// segment. The buffer after it holds one reassembled segment.
+    /// A reused buffer. For each segment of which the program processed only the head, it holds the
+    /// number of payload bytes after the head. The buffer `segment` after it holds one reassembled
+    /// segment.
     beyond: Vec<u64>,
     segment: Vec<u8>,
 }
 
-/// A queue of a port that this worker owns.
+/// A port's queue that this worker owns, with the state of the port.
 struct Attached {
     number: u32,
     queue: Box<dyn Queue>,
@@ -97,7 +99,7 @@ struct Attached {
     enabled: Arc<AtomicBool>,
     /// The time of the next attempt to reopen the port, if it is down.
     retry: Option<Instant>,
-    /// Whether packets were queued for transmission since the last flush.
+    /// Whether packets were given to the queue since its last flush.
     is_dirty: bool,
 }
 
@@ -187,8 +189,8 @@ impl Worker {
         }
     }
 
-    /// Runs some of the injected packets, so that packets that arrive on ports need not wait for
-    /// all of them. Returns whether there were any.
+    /// Runs some of the injected packets. Others are left for later calls, so that packets that
+    /// arrive on ports need not wait for all of them. Returns whether there were any.
     fn inject(&mut self) -> bool {
         let Some((device, injection)) = self.injected.front_mut() else { return false };
         let lane = self.lanes.get_mut(*device);
@@ -272,8 +274,8 @@ impl Lane {
         }
     }
 
-    /// Adds queues to ports if this worker owns the queues of ports. The packets in them take at
-    /// most `memory` bytes.
+    /// Adds queues to the ports if this is the worker that owns them. The packets in all queues
+    /// together may occupy at most `memory` bytes.
     pub(crate) fn with_queues(self, configuration: &Configuration, memory: u64) -> Self {
         if !self.owns_queues() {
             return self;
@@ -294,7 +296,7 @@ impl Lane {
         self.known.set_queue(number, self.worker, true);
     }
 
-    /// Processes one burst from each port of the device. Returns false if no packet arrived.
+    /// Processes one burst from each port of the device. Returns whether any packet arrived.
     fn turn(&mut self, burst: &mut Burst) -> bool {
         let mut worked = self.serve();
         burst.take_heads(self.head());
@@ -407,7 +409,7 @@ impl Lane {
     }
 
     /// Informs the program how many packets wait in each port's output queue, if the program reads
-    /// queue depths. With `only_dirty`, only ports with unflushed packets are covered. Returns
+    /// queue depths. If `only_dirty` is set, only ports with unflushed packets are updated. Returns
     /// false if the program does not read queue depths or no port reports them.
     fn set_queue_depths(&mut self, only_dirty: bool) -> bool {
         let mut queues = false;
@@ -463,8 +465,8 @@ impl Lane {
         }
     }
 
-    /// Flushes what the packets processed so far have queued: output queues, packet-ins, entry
-    /// changes and digests.
+    /// Sends everything that the packets processed so far have caused: flushes output queues, and
+    /// hands over packet-ins, entry changes and digests.
     fn hand_out(&mut self) {
         self.flush_sent();
         for attached in self.ports.iter_mut().filter(|attached| attached.is_dirty) {
@@ -511,7 +513,7 @@ fn recycled<Held, Other>(mut list: Vec<Held>) -> Vec<Other> {
     list.into_iter().filter_map(|_| None).collect()
 }
 
-/// Whether a port of a worker is up.
+/// The result of checking whether a port is up. The check tries to reopen a port that is down.
 enum Up {
     Always,
     /// The port was down and has just been reopened.

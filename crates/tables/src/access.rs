@@ -22,8 +22,8 @@ use crate::sync::Ordering;
 
 /// A function that finds an entry by its key, whose low word comes first.
 pub(crate) type Find = unsafe extern "C" fn(*mut Access, u64, u64) -> Place;
-/// A function to call after an action that writes its entry. It stores the parameters that the
-/// action wrote, releases the lock of the entry, or both.
+/// A function that must be called after an action that writes its entry. It stores the parameters
+/// that the action wrote, releases the lock of the entry, or does both.
 pub(crate) type Leave = unsafe extern "C" fn(*mut Access);
 /// A function that prefetches the memory to which the parameters of entries point (see
 /// [`Access::prefetch_named`]).
@@ -37,8 +37,8 @@ pub(crate) type Locate = unsafe fn(&Access, &[[u64; 2]], &[u64], &mut [Place]);
 /// A function that prefetches the bucket at an address.
 pub(crate) type Prefetch = extern "C" fn(*const u8);
 
-/// Returns whether an action writes its entry. `writing` is a mask with a bit for each action that
-/// does. An action after the first 64 has no bit and does not write.
+/// Returns whether an action writes its entry. `writing` is a mask with a bit for each of the first
+/// 64 actions. Actions with higher numbers never write their entries.
 #[inline]
 pub(crate) fn does_write(writing: u64, action: u64) -> bool {
     action < u64::from(u64::BITS) && writing >> action & 1 == 1
@@ -55,8 +55,8 @@ pub struct Place {
     pub action: u64,
 }
 
-/// Returns the address of a bucket without entries, for callers that need a valid address for a key
-/// whose bucket they do not know.
+/// Returns the address of an empty bucket. Callers use it for a key whose bucket they do not know,
+/// where an address must be valid.
 #[must_use]
 pub fn no_bucket() -> u64 {
     #[repr(align(64))]
@@ -80,8 +80,8 @@ pub struct Access {
     pub buckets: *mut u8,
     /// A mask that selects the bits of a hash that form the number of the bucket.
     pub mask: u64,
-    /// The number of low bits of an entry number that select a slot and the other bits select a
-    /// bucket. The field is used only if keys are entry numbers.
+    /// The number of low bits of an entry number that select the slot within a bucket. The bits
+    /// above them select the bucket. The field is used only if keys are entry numbers.
     pub(crate) number_bits: u64,
     /// 1 if machine code may find entries in the buckets and write them there without calling
     /// `find`, otherwise 0. It is 1 only if entries are stored in the buckets and no thread writes
@@ -100,22 +100,23 @@ pub struct Access {
     pub(crate) locate: Locate,
     /// The size, in bytes, of the parameters at [`Place::value`].
     pub(crate) value_bytes: usize,
-    /// The address of the part of the table that this access uses: the buckets in inline storage,
-    /// otherwise the table with an index.
+    /// The address of the data structure that this access searches: the array of buckets in inline
+    /// storage, and the hash index with its records in other storages.
     pub(crate) body: *const c_void,
     /// A mask with a bit for each action that writes its entry.
     pub(crate) writing: u64,
-    /// The lock that is held until `leave`, or null if nothing is locked. It is the address of the
-    /// locked bucket. If the lock is not in a bucket, it is an arbitrary non-null value.
+    /// The address of the bucket that stays locked until `leave`, or null if nothing is locked. If
+    /// a lock in an entry is held instead, the value is not null but has no meaning.
     pub(crate) line: *mut c_void,
-    /// The key of the entry that was found last. It is set only in accesses whose `leave` looks the
-    /// entry up again.
+    /// The key of the entry that was found last. It is set only if `leave` must look the entry up
+    /// again.
     pub(crate) key: [u64; 2],
-    /// A copy of the parameters of the entry that was found last. Actions read and write this copy
-    /// in accesses that do not let them use the entry in place.
+    /// A copy of the parameters of the entry that was found last. If actions may not use entries in
+    /// place, they read and write this copy.
     pub(crate) value: [u64; 4],
     /// The record number (low 32 bits) and the action (high 32 bits) of the entry that was found
-    /// last. It is used by storages with an index.
+    /// last. They are set only in storages in which a hash leads to entries through an index, so
+    /// that `leave` can write the entry without another lookup.
     pub(crate) entry: u64,
 }
 
@@ -240,14 +241,15 @@ impl Access {
         }
     }
 
-    /// Prefetches the memory that the entries of `keys` point to.
+    /// Prefetches the memory to which the entries of `keys` point, in a table whose entries hold
+    /// addresses.
     ///
-    /// The value of each entry holds an address. `place` is the offset of this address in the
-    /// value, in bytes, and must be a multiple of 8. For each key, the address is written to
-    /// `named`, and the cache line at the address is prefetched. Zero is written instead if the key
-    /// has no entry, if its entry is neither in its home bucket nor in the next one, or if entries
-    /// may not be accessed without `find`. `buckets` holds the addresses of the home buckets of the
-    /// first keys. Those of the other keys are computed.
+    /// `place` is the offset of the address in an entry's value, in bytes, and must be a multiple
+    /// of 8. For each key, the address is written to `named`, and the cache line at the address is
+    /// prefetched. Zero is written instead if the key has no entry, if its entry is neither in its
+    /// home bucket nor in the next one, or if entries may not be accessed without `find`. `buckets`
+    /// holds the addresses of the home buckets of the first keys. Those of the other keys are
+    /// computed.
     ///
     /// `found` receives the position of each key's entry, encoded by the constants of [`Probe`]
     /// that begin with `FOUND`. It receives zero if `named` received no address, if keys are entry
@@ -330,13 +332,13 @@ pub(crate) extern "C" fn fetch_to_write(bucket: *const u8) {
     prefetch_to_write(bucket);
 }
 
-/// Implements [`Access::locate`] for accesses that do not let callers use entries in place: writes
-/// a null address for each key.
+/// Implements [`Access::locate`] for accesses whose callers may not use entries in place: writes a
+/// null address for each key.
 pub(crate) unsafe fn no_places(_: &Access, _: &[[u64; 2]], _: &[u64], places: &mut [Place]) {
     places.fill(Place { value: ptr::null_mut(), action: 0 });
 }
 
-/// Implements [`Access::prefetch_named`] for accesses that do not let callers use entries in place:
+/// Implements [`Access::prefetch_named`] for accesses whose callers may not use entries in place:
 /// writes zeros and prefetches nothing.
 pub(crate) unsafe fn no_names(
     _: &Access,

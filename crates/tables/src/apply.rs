@@ -104,15 +104,16 @@ pub struct TableWorker {
     handle: Option<TableHandle>,
 }
 
-/// A worker's means of access to its table. It is valid as long as [`PackedTable::reached`] returns
-/// the value that is stored in the field `reached`.
+/// A worker's means of access to its table, which is renewed after changes of the table. It is
+/// valid as long as [`PackedTable::reached`] returns the value that is stored in the field
+/// `reached`.
 #[derive(Debug)]
 struct TableHandle {
     /// The version of the worker's group at which `reached` was last found to be current.
     version: u64,
     reached: Reached,
     access: Access,
-    /// The search that maps a packet's key to the number of its entry, or `None` if keys are
+    /// The searcher that maps a packet's key to the number of its entry, or `None` if keys are
     /// matched exactly.
     searcher: Option<Searcher>,
 }
@@ -224,8 +225,8 @@ impl PacketKeys<'_> {
     }
 }
 
-/// A worker of a table whose packets do not write entries in place. An action writes a copy of its
-/// entry, and the entry in the table is changed afterwards.
+/// A worker of a table whose packets do not write entries in place. An action writes to a copy of
+/// its entry, and the entry in the table is changed afterwards.
 struct Changes<'w> {
     table: &'w PackedTable,
     worker: &'w Worker,
@@ -339,10 +340,9 @@ impl TableHandle {
                         // SAFETY: the caller is inside the gate, so no thread changes the finder.
                         *number = [unsafe { self.find_wide(key) }, 0];
                     }
-                    let first = (chunk * BATCH, length);
                     // SAFETY: the caller guarantees that it is inside the gate and that the access
                     // is current.
-                    unsafe { run(&mut self.access, numbers, first, actions) };
+                    unsafe { run(&mut self.access, numbers, chunk * BATCH, length, actions) };
                 }
                 return;
             }
@@ -350,7 +350,7 @@ impl TableHandle {
         let Some(searcher) = &mut self.searcher else {
             // SAFETY: the caller guarantees that it is inside the gate and that the access is
             // current.
-            return unsafe { run(&mut self.access, keys, (0, length), actions) };
+            return unsafe { run(&mut self.access, keys, 0, length, actions) };
         };
         let mut numbers = [[0; 2]; BATCH];
         for (chunk, keys) in keys.chunks(BATCH).enumerate() {
@@ -364,7 +364,7 @@ impl TableHandle {
             numbers.iter_mut().zip(found).for_each(|(to, found)| *to = [u64::from(*found), 0]);
             // SAFETY: the caller guarantees that it is inside the gate and that the access is
             // current.
-            unsafe { run(&mut self.access, numbers, (chunk * BATCH, length), actions) };
+            unsafe { run(&mut self.access, numbers, chunk * BATCH, length, actions) };
         }
     }
 
@@ -380,8 +380,9 @@ impl TableHandle {
         unsafe { (searcher.find_wide)(searcher, key.as_ptr()) }
     }
 
-    /// Returns the place of the entry of a packet's key, and the key under which the entry is
-    /// stored. Keys in memory must have the number of words of the table's keys.
+    /// Returns the address and the action of the entry that a packet's key matches, and the key
+    /// under which this entry is stored. Keys in memory must have the number of words of the
+    /// table's keys.
     ///
     /// # Safety
     /// The caller must be inside the gate, and must have called `current_handle` since it entered.
@@ -416,7 +417,8 @@ impl TableHandle {
 unsafe fn run<A: Actions>(
     access: &mut Access,
     keys: &[[u64; 2]],
-    (first, length): (usize, usize),
+    first: usize,
+    length: usize,
     actions: &mut A,
 ) {
     let mut hashes = [[0; BATCH]; 2];
@@ -445,7 +447,7 @@ unsafe fn run<A: Actions>(
                     access.hits += 1;
                     // SAFETY: the place was found by this access, which has no `leave` if entries
                     // are used in place.
-                    unsafe { act(access, *place, (packet, length), actions) };
+                    unsafe { act(access, *place, packet, length, actions) };
                 }
                 packet += 1;
             }
@@ -459,7 +461,7 @@ unsafe fn run<A: Actions>(
                 } else {
                     // SAFETY: the place was found by this access, and `leave` has not been called
                     // since.
-                    unsafe { act(access, place, (packet, length), actions) };
+                    unsafe { act(access, place, packet, length, actions) };
                     let writes = does_write(access.writing, place.action);
                     if let Some(leave) = access.leave.filter(|_| writes) {
                         // SAFETY: this entry was found last, and its action writes.
@@ -476,13 +478,14 @@ unsafe fn run<A: Actions>(
 /// Runs the action of one packet on its entry, and writes back what the action wrote.
 ///
 /// # Safety
-/// The place must have been found by this access under the contract of `find`, and `leave` must not
+/// `place` must have been found by this access under the contract of `find`, and `leave` must not
 /// have been called since.
 #[inline(always)]
 unsafe fn act<A: Actions>(
     access: &Access,
     place: Place,
-    (packet, length): (usize, usize),
+    packet: usize,
+    length: usize,
     actions: &mut A,
 ) {
     let action = ActionId(place.action as u16);

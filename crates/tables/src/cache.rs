@@ -22,12 +22,12 @@ const MISSING: f64 = 0.25;
 /// The smallest ratio of latencies that counts as the rise from the cache to memory. A smaller rise
 /// may be noise, or an effect of address translation.
 const RISE: f64 = 1.5;
-/// The largest factor by which latency may rise when the size of a region doubles and still count
-/// as settled, at the latency of memory.
+/// The largest ratio of the latencies of two regions, one twice as large as the other, at which the
+/// latency counts as settled: it no longer rises because nearly all accesses go to memory.
 const SETTLED: f64 = 1.15;
 /// The ratio of [`LastLevel::exceeds`] to [`LastLevel::fits`] at which the bisection ends.
 const RESOLUTION: f64 = 1.06;
-/// The number of times that the end of the cache is searched for.
+/// The number of searches for the size of the cache, of whose results the median is used.
 const SEARCHES: usize = 3;
 /// The unit in which sizes of regions are measured, in bytes.
 const UNIT: usize = 64 << 10;
@@ -59,8 +59,8 @@ pub struct LastLevel {
 }
 
 impl LastLevel {
-    /// Returns the size of the cache in bytes: the geometric mean of the sizes between which it
-    /// ends.
+    /// Returns the size of the cache in bytes: the geometric mean of the largest measured size that
+    /// fits the cache and the smallest that does not.
     #[must_use]
     pub fn bytes(&self) -> usize {
         (self.fits as f64 * self.exceeds as f64).sqrt() as usize
@@ -89,8 +89,8 @@ pub struct Sizes {
 }
 
 /// Returns the next step of the search, from the latencies that were measured so far. Sizes double
-/// until latency has risen and settled at that of memory. Then the end of the cache is searched for
-/// by bisection.
+/// until the latency has risen and settled at the latency of memory. Then bisection finds the
+/// largest size that fits the cache.
 #[must_use]
 pub fn next_step(points: &[Point], sizes: Sizes) -> Step {
     let mut points = points.to_vec();
@@ -200,8 +200,8 @@ mod tests {
             kept * self.inside + (1.0 - kept) * self.beyond
         }
 
-        /// Searches for the cache, with latencies that vary by up to `noise` around those of the
-        /// hierarchy. Returns the last step, and the number of measured sizes.
+        /// Searches for the size of the cache, with simulated latencies that vary by up to `noise`
+        /// around those of the hierarchy. Returns the last step, and the number of measured sizes.
         fn search(self, noise: f64, seed: u64) -> (Step, usize) {
             let mut points = Vec::new();
             let mut state = seed | 1;
@@ -264,9 +264,9 @@ mod tests {
     }
 
     proptest! {
-        /// The end of any cache is found to the resolution of the search: as it is if the least
-        /// recently used line is replaced, and at up to 1.33 times its size if lines are replaced
-        /// at random. Noise of 3 % moves it by a few per cent more.
+        /// The search finds the size of any cache with the accuracy that it aims at: the true size
+        /// if the cache replaces the least recently used line, and up to 1.33 times the size if it
+        /// replaces lines at random. Noise of 3 % changes the result by a few per cent more.
         #[test]
         fn the_end_of_a_cache_is_found(
             cache in (4usize << 20)..(200 << 20),

@@ -10,13 +10,13 @@ use thiserror::Error;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Storage {
     /// A hash leads to an index, the index to an array of pointers, and the pointer to a 64 B
-    /// aligned entry (paper, Fig. 3 black, eq. 1).
+    /// aligned entry (the black path in Fig. 3 of the paper, and its eq. 1).
     Original,
-    /// A hash leads to a pointer to a 64 B aligned entry that is allocated on insertion (paper,
-    /// Fig. 3 red, eq. 2 and 3).
+    /// A hash leads to a pointer to a 64 B aligned entry that is allocated on insertion (the red
+    /// path in Fig. 3 of the paper, and its eq. 2 and 3).
     Dynamic,
-    /// A hash leads to an index into one array of 16 B aligned entries (paper, Fig. 7, eq. 4 and
-    /// 5).
+    /// A hash leads to an index into one array of 16 B aligned entries (Fig. 7 of the paper, and
+    /// its eq. 4 and 5).
     Static,
     /// Key, action and parameters lie in the bucket. A lookup usually reads one cache line. This is
     /// why keys are limited to 16 bytes and parameters to 32, in tables of all storages.
@@ -141,10 +141,11 @@ impl fmt::Display for EntryLock {
     Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize,
 )]
 pub enum UpdateMethod {
-    /// The action writes the entry in place.
+    /// The action writes to the entry itself, through a pointer.
     #[default]
     Pointer,
-    /// The action looks the entry up again and modifies it as the control plane would.
+    /// The action writes a copy of the entry's parameters. Afterwards, the entry is looked up again
+    /// and replaced, as the control plane would do it.
     Change,
     /// The action sends a message to a controller, which modifies the entry.
     Digest,

@@ -30,7 +30,7 @@ use crate::store::{Inline, Shape};
 /// The number of entries for which a new table has room.
 pub(crate) const FIRST_SIZE: usize = 64;
 
-/// The largest size of a table that is never made smaller.
+/// Tables with room for at most this number of entries are never shrunk.
 const SMALLEST_SHRUNK: usize = 512;
 
 /// The largest size of an entry's parameters in bytes.
@@ -119,7 +119,7 @@ impl ExactTable {
         parameter_bytes: usize,
         actions: u16,
     ) -> Result<Self, ExactTableError> {
-        Self::with_kind((storage, lock), false, (key_bits, parameter_bytes, actions))
+        Self::with_kind(storage, lock, false, key_bits, parameter_bytes, actions)
     }
 
     /// Creates an empty table, as [`ExactTable::stored`] does, for keys that are consecutive
@@ -135,13 +135,16 @@ impl ExactTable {
         actions: u16,
     ) -> Result<Self, ExactTableError> {
         let is_numbered = storage == Storage::Inline;
-        Self::with_kind((storage, lock), is_numbered, (u32::BITS, parameter_bytes, actions))
+        Self::with_kind(storage, lock, is_numbered, u32::BITS, parameter_bytes, actions)
     }
 
     fn with_kind(
-        (storage, lock): (Storage, EntryLock),
+        storage: Storage,
+        lock: EntryLock,
         is_numbered: bool,
-        (key_bits, parameter_bytes, actions): (u32, usize, u16),
+        key_bits: u32,
+        parameter_bytes: usize,
+        actions: u16,
     ) -> Result<Self, ExactTableError> {
         let layout =
             Layout::new(key_bits, parameter_bytes, FIRST_SIZE)?.with_actions(actions.max(1))?;
@@ -475,8 +478,9 @@ impl Body {
         }
     }
 
-    /// Returns whether storage for `size` entries has room for an entry with this key. Full storage
-    /// has none even if it contains the key, unless its keys are entry numbers.
+    /// Returns whether storage that was made for `size` entries can take an entry with this key. If
+    /// keys are entry numbers, this depends on the key alone. Otherwise storage that is full takes
+    /// no entry, even if it contains the key already.
     fn has_room_for(&self, key: u128, size: usize) -> bool {
         match self {
             Self::Numbered(_) => key <= size as u128,

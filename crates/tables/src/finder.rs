@@ -29,7 +29,9 @@ use thiserror::Error;
 
 use crate::match_key::{FieldMatch, MatchError, MatchField, MatchKind, Pattern};
 use crate::quiescence::Domain;
-use crate::search::{Link, NARROW, Prepared, Processor, Search, SearchWriter, has_priorities};
+use crate::search::{
+    Link, NARROW, Prepared, PreparedChange, Processor, Search, SearchWriter, has_priorities,
+};
 use crate::store::BATCH;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::ternary_tree::{Eight, Four};
@@ -40,8 +42,8 @@ use links::Links;
 /// The largest width of a packed key in bits.
 const MAX_KEY: u32 = 1024;
 
-/// A search is rebuilt to save memory only if it has had more entries than this number since it was
-/// last built. If no entries are left, more than an eighth of this number suffices.
+/// The search structure is rebuilt to save memory only if it has had more entries than this number
+/// since it was last built. If no entries are left, more than an eighth of this number suffices.
 const SMALLEST_REBUILT: usize = 512;
 
 /// A set of entries that are found by the fields of a packet's key: by prefix, mask, range or
@@ -51,14 +53,15 @@ pub struct Finder {
     // Searchers hold the address of the body, which must not change when the finder is moved.
     body: Box<Body>,
     writer: SearchWriter,
-    /// The domain that delays the reuse of removed parts of the search. It has no readers, since
-    /// the gate keeps packets out while entries are removed.
+    /// The domain that delays the reuse of removed parts of the search structure. It has no
+    /// readers, since the gate keeps packets out while entries are removed.
     domain: Domain,
     links: Links,
     pending: Option<Pending>,
-    /// The number of entries that the finder was made for.
+    /// The number of entries for which the finder was made.
     declared: usize,
-    /// The largest number of entries that the finder has had since the search was last built.
+    /// The largest number of entries that the finder has had since the search structure was last
+    /// built.
     most: usize,
 }
 
@@ -77,7 +80,8 @@ struct Pending {
     adds: bool,
 }
 
-/// One thread's means to search a [`Finder`]. Machine code calls the functions in its fields.
+/// One thread's handle for searches in a [`Finder`]. Machine code calls the functions in its
+/// fields.
 #[repr(C)]
 pub struct Searcher {
     /// The function that returns the number of the best entry that matches a key, or 0 if there is
@@ -176,8 +180,9 @@ impl Finder {
         Some(places)
     }
 
-    /// Returns the number of words in memory that callers pack a key of these fields into, or
-    /// `None` if keys have at most 128 bits, which are passed as two words, or are too wide.
+    /// Returns the number of words in memory into which callers pack a key of these fields. Returns
+    /// `None` if keys have at most 128 bits, because callers pass them as two words, or if keys are
+    /// too wide.
     #[must_use]
     pub fn words_in_memory(fields: &[MatchField]) -> Option<usize> {
         let all = Self::bits(fields);
@@ -209,8 +214,9 @@ impl Finder {
         Ok(number)
     }
 
-    /// Removes the entry with this number. If memory does not suffice to change the search,
-    /// searches may still find the number, and no other entry gets it until the search is rebuilt.
+    /// Removes the entry with this number. If memory does not suffice to change the search
+    /// structure, searches may still return the number. No other entry gets it until the structure
+    /// is rebuilt.
     pub fn remove(&mut self, number: u32) {
         self.prepare_removal(number);
         let _ = self.publish();
@@ -259,12 +265,12 @@ impl Finder {
     ///
     /// # Errors
     /// Returns an error if memory does not suffice. A failed insertion changes nothing. After a
-    /// failed removal, the entry no longer counts, but searches may still find its number.
+    /// failed removal, the entry no longer counts, but searches may still return its number.
     pub fn publish(&mut self) -> Result<(), FinderError> {
         let Some(Pending { prepared, link, number, adds }) = self.pending.take() else {
             return Ok(());
         };
-        let change = (prepared, &link, adds, number - 1);
+        let change = PreparedChange { prepared, link: &link, adds, number: number - 1 };
         let is_made = self.body.search.publish(&mut self.writer, &self.domain, change);
         match (adds, is_made) {
             (true, true) => self.links.put(number, link),
@@ -287,10 +293,10 @@ impl Finder {
         }
     }
 
-    /// Returns a new search with the same entries, for [`Finder::adopt`], if the number of entries
-    /// now requires another layout, or if this search takes much more memory than needed because at
-    /// most an eighth of the former entries are left. Threads may search meanwhile. No change may
-    /// be pending.
+    /// Returns a new search structure with the same entries, for [`Finder::adopt`]. Returns `None`
+    /// unless the number of entries now requires another layout, or the current structure takes
+    /// much more memory than needed because at most an eighth of the former entries are left.
+    /// Threads may search meanwhile. No change may be pending.
     #[must_use]
     pub fn rebuilt(&self) -> Option<Rebuilt> {
         let count = self.links.len();
@@ -312,9 +318,9 @@ impl Finder {
         Some(Rebuilt { body, writer, domain })
     }
 
-    /// Replaces the search by one that [`Finder::rebuilt`] made from the current entries. The
-    /// caller must make new searchers, and must keep the returned old search until no earlier
-    /// searcher is in use.
+    /// Replaces the search structure by one that [`Finder::rebuilt`] made from the current entries,
+    /// and returns the old one. The caller must make new searchers, and must keep the old structure
+    /// until no earlier searcher is in use.
     pub fn adopt(&mut self, rebuilt: Rebuilt) -> Rebuilt {
         let Rebuilt { body, writer, domain } = rebuilt;
         self.most = self.links.len();
@@ -340,7 +346,7 @@ impl Finder {
     }
 
     /// Returns a searcher for one thread. The searcher may be used as long as the finder is alive
-    /// and has not adopted another search.
+    /// and has not adopted another search structure.
     #[must_use]
     pub fn searcher(&self) -> Searcher {
         self.source().searcher()
@@ -371,7 +377,7 @@ unsafe impl Sync for SearcherSource {}
 
 impl SearcherSource {
     /// Returns a searcher for one thread. The searcher may be used as long as the finder is alive
-    /// and has not adopted another search since the source was made.
+    /// and has not adopted another search structure since the source was made.
     #[must_use]
     pub fn searcher(&self) -> Searcher {
         let Self { functions: Functions { find, find_wide, all }, body } = *self;
@@ -508,8 +514,8 @@ impl Search {
     }
 }
 
-/// The constant for searches by rules with priorities. The other kinds of searches are [`SHORT`],
-/// by prefixes of keys of one word, and [`MEDIUM`], by prefixes of keys of two words.
+/// The value of the parameter `HOW` for searches by rules with priorities. The other values are
+/// [`SHORT`], for prefixes of keys of one word, and [`MEDIUM`], for prefixes of keys of two words.
 const RULES: u8 = 0;
 const SHORT: u8 = 1;
 const MEDIUM: u8 = 2;

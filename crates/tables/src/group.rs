@@ -32,7 +32,7 @@ pub struct WorkerGroup {
     /// table.
     membership: AtomicU64,
     /// The number of workers that have ever joined.
-    came: AtomicU64,
+    joined: AtomicU64,
     /// The number that [`WorkerGroup::changes`] returns.
     changes: AtomicU64,
 }
@@ -55,7 +55,7 @@ impl WorkerGroup {
     pub fn join(self: &Arc<Self>) -> Worker {
         let closed = self.close_for_workers();
         self.workers.fetch_add(1, Ordering::Relaxed);
-        let id = WorkerId(self.came.fetch_add(1, Ordering::Relaxed));
+        let id = WorkerId(self.joined.fetch_add(1, Ordering::Relaxed));
         let lane = self.gate.join();
         drop(closed);
         Worker { group: Arc::clone(self), id, lane }

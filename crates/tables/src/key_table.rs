@@ -96,8 +96,8 @@ impl KeyTable {
         0
     }
 
-    /// Maps a key that the table does not have to `number`. Returns false, and changes nothing, if
-    /// memory does not suffice.
+    /// Inserts a key that the table does not contain yet, with `number` as its result. Returns
+    /// false, and changes nothing, if memory does not suffice.
     pub(crate) fn insert(
         &self,
         writer: &mut Writer,

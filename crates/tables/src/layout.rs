@@ -10,15 +10,15 @@ use thiserror::Error;
 pub const MAX_KEY_BITS: u32 = 4096;
 /// The largest parameter block of an action, in bytes: one page of 4 KiB.
 pub const MAX_PARAMETER_BYTES: usize = 4096;
-/// The largest number of entries. Positions have 32 bits, and designs with free positions need
-/// several positions for each entry.
+/// The largest number of entries. Positions have 32 bits, and designs that keep some positions free
+/// need several for each entry.
 pub const MAX_SIZE: usize = 1 << 28;
 /// The largest number of different actions in one table.
 pub const MAX_ACTIONS: u16 = 1 << 14;
 
 /// The dimensions of a table. [`Layout::parameter_bytes`] is `A` in the paper's equations,
 /// [`Layout::key_bytes`] is `k`, and [`Layout::size`] is `s`. An [`ExactTable`](crate::ExactTable)
-/// allows only a part of them ([`ExactTable::check`](crate::ExactTable::check)).
+/// accepts only small keys and parameters ([`ExactTable::check`](crate::ExactTable::check)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Layout {
     key_bits: u32,

@@ -56,7 +56,7 @@ pub enum FieldMatch {
     Any,
 }
 
-/// The values of a table's whole key that an entry matches.
+/// The set of keys that an entry matches, as masked bits and ranges.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Pattern {
     /// The bits of the key that must equal those of `value`.

@@ -114,12 +114,12 @@ impl Case {
 /// The settings of a measurement: its duration, its repetitions, and the keys that packets have.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// The duration of the timed part of each turn.
+    /// The duration of the timed part of each repetition.
     pub time: Duration,
-    /// The duration of the untimed part of each turn, which precedes the timed part and fills the
-    /// caches.
+    /// The duration of the untimed part of each repetition, which precedes the timed part and fills
+    /// the caches.
     pub warm_up: Duration,
-    /// The number of turns of each case.
+    /// The number of times that each case is measured.
     pub repetitions: usize,
     /// The number of keys with which a table is called at once.
     pub batch: usize,
@@ -129,7 +129,7 @@ pub struct Settings {
     pub seed: u64,
     /// The cores to use, in this order.
     pub cores: Vec<usize>,
-    /// Whether each call is preceded by a prefetch of the next call's keys.
+    /// Whether each call of the table is preceded by a prefetch for the keys of the next call.
     pub announce: bool,
 }
 
@@ -138,7 +138,7 @@ pub struct Settings {
 pub struct Measured {
     /// The case that was measured.
     pub case: Case,
-    /// The turns, one for each repetition.
+    /// The results of each repetition.
     pub turns: Vec<Turn>,
     /// The times of calls with a batch of keys, in nanoseconds, without the cost of the clock.
     pub call: Ordered<u32>,

@@ -68,9 +68,10 @@ impl Model {
         }
     }
 
-    /// Returns the share of filled entries from which on static storage takes no more memory than
-    /// dynamic storage. Static storage reserves memory for all entries. Dynamic storage has larger
-    /// entries, but only reserves memory for those that exist (end of the paper's section 6.2).
+    /// Returns the smallest share of filled entries at which static storage takes no more memory
+    /// than dynamic storage. Static storage reserves memory for all entries. Dynamic storage has
+    /// larger entries, but only reserves memory for those that exist (end of the paper's section
+    /// 6.2).
     #[must_use]
     pub fn break_even_fill(&self) -> Fill {
         Fill(self.entry(16) as f64 / self.entry(64) as f64)

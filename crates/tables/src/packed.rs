@@ -98,7 +98,7 @@ pub enum TableError {
     /// The table that stores entries was not made or could not take the entry.
     #[error(transparent)]
     Entries(#[from] ExactTableError),
-    /// The search for entries was not made or could not take the entry.
+    /// The search structure for entries was not made, or could not take the entry.
     #[error(transparent)]
     Search(#[from] FinderError),
     /// The entry matches an exact key although the table's keys have fields, or the reverse.
@@ -132,7 +132,7 @@ pub struct PackedTable {
 /// The state of a table that is used only when entries are added, changed or removed.
 #[derive(Debug)]
 struct Changing {
-    /// The search that maps keys to the numbers of entries, or `None` if keys are matched exactly.
+    /// The finder that maps keys to the numbers of entries, or `None` if keys are matched exactly.
     finder: Option<Finder>,
     /// The number of entries that were removed since the table was last shrunk.
     taken: usize,
@@ -149,16 +149,16 @@ pub struct Reached {
     table: u64,
 }
 
-/// The entries of a table, the search for them, and the counters of their use. A worker inside the
-/// gate locks this state for reading when it renews its access, so no thread may wait for the gate
-/// while it holds the lock.
+/// The entries of a table, the source of searchers for them, and the counters of their use. A
+/// worker inside the gate locks this state for reading when it renews its access, so no thread may
+/// wait for the gate while it holds the lock.
 #[derive(Debug)]
 struct Entries {
     table: Replicas,
     /// The source of searchers, or `None` if keys are matched exactly.
     searcher: Option<SearcherSource>,
     workers: Vec<(WorkerId, Arc<Lookups>)>,
-    /// The numbers of hits and misses of workers that have left.
+    /// The numbers of hits and misses of workers that have left the group.
     gone: (u64, u64),
     /// The number of entries in the table.
     count: usize,
@@ -189,8 +189,8 @@ impl Lookups {
 }
 
 impl Entries {
-    /// Updates the numbers of entries after an entry was added (`comes`) or removed. `writes` says
-    /// whether the entry's action writes it in place.
+    /// Updates the numbers of entries after one was added (if `comes` is true) or removed. `writes`
+    /// says whether packets write this entry in place.
     fn counted(&mut self, writes: bool, comes: bool) {
         let by = |count: usize| if comes { count + 1 } else { count.saturating_sub(1) };
         self.count = by(self.count);
@@ -330,7 +330,7 @@ impl PackedTable {
         self.len() == 0
     }
 
-    /// Prepares the table for a worker of the group, and returns the counters of the worker's
+    /// Prepares the table for a worker that joins the group, and returns counters for the worker's
     /// lookups.
     ///
     /// # Errors
@@ -374,15 +374,15 @@ impl PackedTable {
         }
     }
 
-    /// Returns the number of lookups of all workers that found an entry, and of those that found
-    /// none.
+    /// Returns the number of lookups that found an entry, and the number of lookups that did not,
+    /// over all workers.
     #[must_use]
     pub fn lookups(&self) -> (u64, u64) {
         let entries = read(&self.entries);
         entries.workers.iter().fold(entries.gone, |sum, (_, lookups)| lookups.add_to(sum))
     }
 
-    /// Returns the number of bytes that the entries and the search for them take.
+    /// Returns the number of bytes that the entries and the structure for searching them take.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let finder = lock(&self.changing).finder.as_ref().map_or(0, Finder::bytes);
@@ -466,8 +466,8 @@ impl PackedTable {
     }
 
     /// Returns larger tables with the same entries, if the current ones have no room for one more
-    /// entry and can be copied while packets are inside the gate. Otherwise returns `None`. The
-    /// insertion then makes room itself, or reports that memory does not suffice.
+    /// entry and can be copied while packets are inside the gate. Otherwise returns `None`, and the
+    /// insertion makes room itself, or reports that memory does not suffice.
     fn room_for(&self, key: u128) -> Option<Remade> {
         if self.in_place() {
             return None;
@@ -478,7 +478,7 @@ impl PackedTable {
         Some(remade)
     }
 
-    /// Rebuilds the search for entries if their number now requires another layout.
+    /// Rebuilds the search structure if the number of entries now requires another layout.
     fn outgrow(&self, changing: &mut Changing) {
         let Some(finder) = &mut changing.finder else { return };
         let Some(rebuilt) = finder.rebuilt() else { return };
@@ -517,8 +517,8 @@ impl PackedTable {
         _before = entries.table.adopt(remade);
     }
 
-    /// Removes the entry with this key, and returns its action and its parameters, including what
-    /// packets wrote.
+    /// Removes the entry with this key, and returns its action and its parameters, including the
+    /// changes that packets made.
     pub fn take(&self, key: u128) -> Option<(ActionId, Vec<u8>)> {
         self.group.count_changes(1);
         let mut changing = lock(&self.changing);
@@ -552,7 +552,7 @@ impl PackedTable {
         does_write(self.writing, action.0.into())
     }
 
-    /// Returns the action and the parameters of an entry, including what packets wrote.
+    /// Returns the action and the parameters of an entry, including the changes that packets made.
     #[must_use]
     pub fn read(&self, key: u128) -> Option<(ActionId, Vec<u8>)> {
         let _closed = self.in_place().then(|| self.group.close());

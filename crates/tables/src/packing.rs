@@ -1,6 +1,6 @@
-//! Packs the fields of a key for the trie of prefixes. Exact fields come first, then the field with
-//! the prefix, as one string of bits without padding. The keys of entries and those of packets are
-//! packed in the same way.
+//! Packs the fields of a key into a string of bits without padding, for the trie of prefixes. Exact
+//! fields come first, then the field with the prefix. The keys of entries and the keys of packets
+//! are packed in the same way.
 
 use crate::match_key::{MatchField, MatchKind};
 
@@ -12,7 +12,7 @@ pub(crate) struct Packing {
     /// prefix.
     exact_bits: u32,
     bits: u32,
-    /// Whether packing leaves a key as it is.
+    /// Whether a packed key has the same bits as the key, so that packing changes nothing.
     plain: bool,
 }
 
@@ -32,7 +32,7 @@ pub(crate) enum Packed {
 }
 
 impl Packing {
-    /// Returns the packing for fields of which at most one has a prefix.
+    /// Returns the packing for fields, at most one of which has a prefix.
     pub(crate) fn new(fields: &[MatchField]) -> Self {
         let mut at = 0;
         let mut sources: Vec<(bool, Source)> = Vec::new();
@@ -62,8 +62,8 @@ impl Packing {
         self.bits.div_ceil(64) as usize
     }
 
-    /// Returns the number of leading bits of a packed key that must equal those of an entry with a
-    /// prefix of `prefix` bits.
+    /// Returns the number of leading bits in which a packed key must equal the packed key of an
+    /// entry, if the entry has a prefix of `prefix` bits.
     pub(crate) fn prefix_bits(&self, prefix: u32) -> u32 {
         self.exact_bits + prefix
     }

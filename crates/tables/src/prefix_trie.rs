@@ -51,8 +51,8 @@ const RESULTS: usize = INHERITED + 1;
 /// The bit of a slot of the array that is set if the remaining bits are the position of a node, and
 /// not a result.
 const NODE: u32 = 1 << 31;
-/// The number of entries from which on the array of a table is indexed by 24 bits and not 18, if
-/// keys have at most 32 bits.
+/// The smallest number of entries for which the array of a table is indexed by 24 bits of the key
+/// instead of 18, if keys have at most 32 bits.
 const MANY: usize = 1 << 16;
 /// The largest length in bits of a prefix that is stored in the small array.
 const SHORT: u32 = 12;
@@ -77,8 +77,8 @@ impl KeyBits for u64 {
     }
 }
 
-/// The first word is the only word of the key. The second, which machine code also passes, is
-/// ignored.
+/// A key of one word, which machine code passes in the same form as a key of two words. The second
+/// word is ignored.
 impl KeyBits for [u64; 2] {
     #[inline(always)]
     fn first(self, count: u32) -> usize {
@@ -121,8 +121,8 @@ impl KeyBits for &[u64] {
     }
 }
 
-/// The masks of the bits in a node's first word that stand for the prefixes of one to five bits of
-/// a value, by six-bit value.
+/// For each six-bit value, a mask of the bits in a node's first word that stand for the prefixes of
+/// one to five bits of this value.
 const ANCESTORS: [u64; 64] = {
     let mut ancestors = [0; 64];
     let mut bits = 0;
@@ -441,8 +441,8 @@ impl PrefixTrie {
             _ => (Block::NONE, before),
         };
         let writer = &mut writer.arena;
-        let way = (self.array_bits, inherited);
-        match self.rewrite(writer, block, way, key, length, result) {
+        let at = NodePlace { bit: self.array_bits, inherited };
+        match self.rewrite(writer, block, at, key, length, result) {
             Some(block) => {
                 let now = if block.is_none() { inherited } else { NODE | block.bits() };
                 slot.store(now, Ordering::Release);
@@ -463,7 +463,7 @@ impl PrefixTrie {
         &self,
         writer: &mut Writer,
         block: Block,
-        (bit, inherited): (u32, u32),
+        NodePlace { bit, inherited }: NodePlace,
         key: K,
         length: u32,
         result: Option<u32>,
@@ -475,7 +475,7 @@ impl PrefixTrie {
         if length - bit <= STRIDE {
             node.set_result(length - bit, bits, result);
         } else {
-            let below = (bit + STRIDE, 0);
+            let below = NodePlace { bit: bit + STRIDE, inherited: 0 };
             let child = self.rewrite(writer, node.child(bits), below, key, length, result)?;
             node.set_child(bits, child);
         }
@@ -554,6 +554,15 @@ impl<'a> Node<'a> {
         let place = RESULTS + results + below(children, bits as u32);
         (children & 1 << bits != 0).then_some(place)
     }
+}
+
+/// The place of a node on the path to a prefix.
+#[derive(Clone, Copy)]
+struct NodePlace {
+    /// The number of key bits above the node.
+    bit: u32,
+    /// The result that the node inherits from shorter prefixes above it.
+    inherited: u32,
 }
 
 /// A node as the writer changes it.
@@ -671,8 +680,8 @@ mod tests {
         (0..=32).rev().find_map(of).map_or(0, |number| number + 1)
     }
 
-    /// Inserts, replaces and removes prefixes. A lookup must find what a search at each length
-    /// finds. The keys may have equal bits before those that differ.
+    /// Inserts, replaces and removes prefixes. A lookup must find what a search through all prefix
+    /// lengths finds. `key` makes keys from addresses; their first bits may all be equal.
     fn run<K: KeyBits>(bits: u32, size: usize, key: impl Fn(u32) -> K) {
         let (trie, mut writer) = PrefixTrie::new(bits, size).unwrap();
         let (domain, mut random) = (Domain::new(), Rng::with_seed(0x51));
@@ -729,9 +738,9 @@ mod tests {
         });
     }
 
-    /// Replaces the route to one address by another of another length, which is inserted before the
-    /// old one is removed. Each reader must find one of the two, and never an older one than
-    /// before.
+    /// Replaces the route to one address by another route with a prefix of another length, which is
+    /// inserted before the old route is removed. Each reader must find one of the two, and never an
+    /// older one than before.
     #[test]
     fn a_reader_finds_what_was_there_at_one_moment() {
         let key = 0x0a14_8005_u64 << 32;

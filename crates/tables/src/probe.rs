@@ -33,12 +33,13 @@ impl Probe {
     pub const MULTIPLIER: u64 = hash::MULTIPLIER;
     /// The number of bytes of a bucket. The first eight are the header.
     pub const BUCKET: usize = LINE;
-    /// The bits of a bucket's header that are not all zero if entries are in a later bucket because
-    /// this one was full.
+    /// A mask of a bucket header's overflow count. The count is not zero if an entry is in a later
+    /// bucket because this one was full.
     pub const OVERFLOW: u64 = Fields::OVERFLOW;
     /// The offset of a bucket's first key in bytes.
     pub const KEYS: usize = Fields::HEADER;
-    /// The position of a header's first bit with actions, which are in the order of the slots.
+    /// The lowest header bit that holds the action of a slot. The actions of the other slots follow
+    /// in the order of the slots.
     pub const ACTIONS: u32 = Fields::ACTIONS;
 
     /// The bit of an encoded position that is set if

@@ -28,12 +28,11 @@ struct Announcement {
 pub(crate) struct Domain {
     epoch: AtomicU64,
     workers: Box<[Announcement]>,
-    /// The number of places for workers that have ever been used. Places beyond it are not
-    /// examined.
+    /// The number of slots for workers that have ever been used. Slots beyond it are not examined.
     seats: AtomicU64,
 }
 
-/// A worker's place in the domain, which it occupies from [`Domain::join`] to [`Domain::leave`].
+/// A worker's slot in the domain, which it occupies from [`Domain::join`] to [`Domain::leave`].
 #[cfg(test)]
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Seat(usize);
@@ -47,8 +46,7 @@ impl Domain {
         }
     }
 
-    /// Adds a worker to the domain and returns its place. Returns `None` if all places are
-    /// occupied.
+    /// Adds a worker to the domain and returns its slot. Returns `None` if all slots are occupied.
     #[cfg(test)]
     pub(crate) fn join(&self) -> Option<Seat> {
         let free = |worker: &Announcement| !worker.taken.swap(true, Ordering::AcqRel);

@@ -21,20 +21,20 @@ pub(crate) enum Search {
     Ternary(TernaryTree),
 }
 
-/// The state of the single writer that adds and removes entries of a search.
+/// The state of the single writer that adds entries to a search structure and removes them.
 pub(crate) enum SearchWriter {
     Prefix(PrefixWriter),
     Exact(Writer),
     Ternary(Writer),
 }
 
-/// The key or rule by which an entry is found.
+/// The key or rule by which a search structure finds an entry.
 pub(crate) enum Link {
     Prefix { key: Packed, length: u32 },
     Rule(Box<Rule>),
 }
 
-/// A prepared change of a search, which packets do not see yet.
+/// A prepared change of a search structure, which packets do not see yet.
 pub(crate) enum Prepared {
     /// The change is short. It is made in place when it is published.
     InPlace,
@@ -42,12 +42,23 @@ pub(crate) enum Prepared {
     Tree(Block),
 }
 
+/// A prepared change of a search structure, with the entry that it adds or removes.
+pub(crate) struct PreparedChange<'l> {
+    pub(crate) prepared: Prepared,
+    /// The key or rule of the entry.
+    pub(crate) link: &'l Link,
+    /// Whether the entry is added, rather than removed.
+    pub(crate) adds: bool,
+    /// The number of the entry, from 0.
+    pub(crate) number: u32,
+}
+
 /// The processor features that make searches faster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Processor {
     /// No feature that makes searches faster is known.
     Any,
-    /// Bit-counting instructions, of which nodes need several for each step, and AVX2.
+    /// Bit-counting instructions, several of which are needed at each node of a trie, and AVX2.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     Four,
     /// The features of `Four`, and AVX-512.
@@ -80,9 +91,9 @@ pub(crate) fn has_priorities(fields: &[MatchField]) -> bool {
 }
 
 impl Search {
-    /// Makes a search for keys of these fields, in a table made for `entries` entries. At most one
-    /// field may have a prefix unless entries have priorities. Returns `None` if memory does not
-    /// suffice.
+    /// Creates a search structure for keys of these fields, in a table made for `entries` entries.
+    /// At most one field may have a prefix unless entries have priorities. Returns `None` if memory
+    /// does not suffice.
     pub(crate) fn new(fields: &[MatchField], entries: usize) -> Option<(Self, SearchWriter)> {
         if has_priorities(fields) {
             let tree = TernaryTree::new(fields.iter().map(MatchField::bytes));
@@ -98,7 +109,7 @@ impl Search {
         Some((Self::Prefix { packing, trie }, SearchWriter::Prefix(writer)))
     }
 
-    /// Returns the number of bytes of memory that the search has reserved.
+    /// Returns the number of bytes of memory that the search structure has reserved.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Prefix { trie, .. } => trie.bytes(),
@@ -107,7 +118,7 @@ impl Search {
         }
     }
 
-    /// Returns the link by which an entry with this pattern is found.
+    /// Returns the key or rule by which an entry with this pattern is found.
     pub(crate) fn link(&self, pattern: &Pattern, priority: u32, order: u64, number: u32) -> Link {
         match self {
             Self::Prefix { packing, .. } | Self::Exact { packing, .. } => Link::Prefix {
@@ -165,8 +176,8 @@ impl Search {
         }
     }
 
-    /// Makes entries visible to packets, in a search that has none yet. Returns false if memory
-    /// does not suffice.
+    /// Makes entries visible to packets, in a search structure that has none yet. Returns false if
+    /// memory does not suffice.
     pub(crate) fn add_all<'a>(
         &self,
         writer: &mut SearchWriter,
@@ -213,8 +224,9 @@ impl Search {
         }
     }
 
-    /// Prepares the addition or removal of an entry. Packets do not see this part of the work,
-    /// which takes long. Returns `None`, and changes nothing, if memory does not suffice.
+    /// Prepares the addition or removal of an entry, which takes long. Packets do not see the
+    /// change until it is published. Returns `None`, and changes nothing, if memory does not
+    /// suffice.
     pub(crate) fn prepare(
         &self,
         writer: &mut SearchWriter,
@@ -242,8 +254,9 @@ impl Search {
         &self,
         writer: &mut SearchWriter,
         domain: &Domain,
-        (prepared, link, adds, number): (Prepared, &Link, bool, u32),
+        change: PreparedChange<'_>,
     ) -> bool {
+        let PreparedChange { prepared, link, adds, number } = change;
         match (prepared, self, &mut *writer) {
             (Prepared::Tree(root), Self::Ternary(tree), SearchWriter::Ternary(writer)) => {
                 tree.publish(writer, domain, Some(root))
@@ -261,8 +274,8 @@ impl Search {
         }
     }
 
-    /// Returns whether the search has the layout that a new search for about this number of entries
-    /// would have.
+    /// Returns whether the search structure has the layout that a new one for about this number of
+    /// entries would have.
     pub(crate) fn suits(&self, entries: usize) -> bool {
         match self {
             Self::Prefix { packing, trie } => trie.suits(packing.bits(), entries),

@@ -36,7 +36,7 @@ pub struct Slab<T> {
 struct Places {
     /// The regions by their start addresses.
     regions: BTreeMap<usize, Part>,
-    /// The start addresses of the regions with a free place.
+    /// The start addresses of the regions with a free slot.
     with_room: BTreeSet<usize>,
     /// The number of bytes of the largest region. The next region has twice this size, at most
     /// [`MAX`].
@@ -45,18 +45,18 @@ struct Places {
     values: usize,
 }
 
-/// A region, with the state of its places.
+/// A region, and the state of its slots, each of which can hold one value.
 struct Part {
     region: Region,
     /// The number of values in the region.
     values: usize,
-    /// The number of places that have ever held a value. These are the first places of the region.
+    /// The number of slots that have ever held a value. They are the first slots of the region.
     taken: usize,
-    /// The numbers of the places that held a value and are free again.
+    /// The numbers of the slots that held a value and are free again.
     free: Vec<u32>,
 }
 
-/// An owned value in a [`Slab`]. Dropping it drops the value and frees its place.
+/// An owned value in a [`Slab`]. Dropping it drops the value and frees its slot.
 pub struct Kept<T> {
     slab: Arc<Slab<T>>,
     place: NonNull<T>,
@@ -127,7 +127,7 @@ impl Part {
 }
 
 impl Places {
-    /// Occupies a free place for a value and returns its address. Returns `None` if memory does not
+    /// Occupies a free slot for a value and returns its address. Returns `None` if memory does not
     /// suffice.
     fn place(&mut self, stride: Stride) -> Option<NonNull<u8>> {
         let start = match self.with_room.first() {
@@ -155,7 +155,7 @@ impl Places {
         Some(start)
     }
 
-    /// Frees the place of a value. If this leaves its region without values, the region's memory is
+    /// Frees the slot of a value. If this leaves its region without values, the region's memory is
     /// freed too, unless the next value would need the region. If it leaves the slab without
     /// values, all memory is freed.
     fn vacate(&mut self, place: NonNull<u8>, stride: Stride) {
@@ -241,8 +241,8 @@ mod tests {
         assert!(slab.bytes() == bytes && again.len() == count);
     }
 
-    /// Allocates and frees values: no two of them share a place, and the memory of a region is
-    /// freed with its last value.
+    /// Allocates and frees values. No two of them may share a slot, and the memory of a region must
+    /// be freed with its last value.
     #[test]
     fn memory_of_dropped_values_is_reused_or_freed() {
         let slab = Slab::new();

@@ -51,7 +51,8 @@ pub(crate) fn key_words(key: &[u8], words: &mut Vec<u64>) {
     words.push(0);
 }
 
-/// Returns `length` bytes (at most 8) of a key, from byte `at` on, as a number.
+/// Returns up to 8 bytes of a key as a number: `length` bytes, of which the first has the index
+/// `at`.
 #[inline(always)]
 fn number_at(words: &[u64], at: usize, length: usize) -> u64 {
     let word = |index: usize| words.get(index).copied().unwrap_or(0);
@@ -75,7 +76,7 @@ pub(crate) struct TernaryTree {
     windows: Vec<Window>,
 }
 
-/// A part of the tree that a search for one key has not visited yet.
+/// A part of the tree that the search for a key still has to visit.
 pub(crate) struct Waiting {
     block: Block,
     /// The highest priority of the entries in this part.
@@ -94,7 +95,7 @@ pub(crate) struct Best {
 }
 
 impl Best {
-    /// The result of a search that has found no entry. Every entry is better.
+    /// The result of a search that has found no entry. Every entry is better than this result.
     const NONE: Self = Self { order: u64::MAX, priority: 0, name: 0 };
 
     #[inline(always)]
@@ -206,7 +207,7 @@ impl TernaryTree {
 
     /// Returns the two children of a node that a search visits: the child for the key's byte or
     /// number, and the open child, whose rules match several values of the byte or number. If the
-    /// node divides by rank, returns both of its sides.
+    /// node divides its rules by rank, returns both children.
     #[inline(always)]
     fn children_for(&self, head: &Head, words: &[AtomicU64], key: &[u64]) -> (Block, Block) {
         match head.kind {
@@ -503,24 +504,27 @@ impl Head {
     }
 }
 
-/// The index of the half with the open child (for rules that match several values of the byte), in
-/// a node that divides by a byte of few values. It follows the head, the counts and four words with
-/// a bit for each value. The children of the values come after it.
+/// The index, among the 32-bit halves of a node's words, of the open child (for rules that match
+/// several values of the byte), in a node that divides by a byte of few values. It follows the
+/// head, the counts and four words with a bit for each value. The children of the values come after
+/// it.
 const BYTE_OPEN: usize = 12;
-/// The index of the half with the open child (for rules that match several values of the byte), in
-/// a node that divides by a byte of many values. It follows the head and the counts.
+/// The index, among the 32-bit halves of a node's words, of the open child (for rules that match
+/// several values of the byte), in a node that divides by a byte of many values. It follows the
+/// head and the counts.
 const BYTES_OPEN: usize = 4;
-/// The number of children from which on a node that divides by a byte has a slot for each of the
-/// 256 values. A search of such a node needs no counting of bits, and the node is at most four
+/// The smallest number of children at which a node that divides by a byte has a slot for each of
+/// the 256 values. A search of such a node needs no counting of bits, and the node is at most four
 /// times as large as one that has slots for its children only.
 const MANY: usize = 64;
-/// The index of the half with the first child of a node that divides by a number. It follows the
-/// head, the counts and the threshold.
+/// The index, among the 32-bit halves of a node's words, of the first child of a node that divides
+/// by a number. It follows the head, the counts and the threshold.
 const NUMBER_SIDES: usize = 6;
 const NUMBER_OPEN: usize = 8;
-/// The index of the half with the first child of a node that divides by rank. It follows the head,
-/// the counts, and two words with the rank of the first child's last rule: its order, and the
-/// complement of its priority. The open child of such a node is always empty.
+/// The index, among the 32-bit halves of a node's words, of the first child of a node that divides
+/// by rank. It follows the head, the counts, and two words with the rank of the first child's last
+/// rule: its order, and the complement of its priority. The open child of such a node is always
+/// empty.
 const RANK_SIDES: usize = 8;
 const RANK_OPEN: usize = 10;
 
@@ -782,7 +786,7 @@ mod tests {
         Rule { number, priority: 1, order, mask: vec![0], value: vec![0], ranges: vec![range] }
     }
 
-    /// Inserts in the worst order for a tree that is never rebuilt.
+    /// Inserts entries in the order that would be the worst for a tree that is never rebuilt.
     #[test]
     fn ranges_in_ascending_order_do_not_degenerate_the_tree() {
         let count = if cfg!(miri) { 100 } else { 4000 };
@@ -801,7 +805,8 @@ mod tests {
         assert_eq!(shape(&tree, tree.now()), (1, 8), "what shrinks becomes a leaf again");
     }
 
-    /// Inserts nested ranges: every byte and every threshold leaves all of them open.
+    /// Inserts nested ranges, which no cut can divide: at every byte and every threshold, they have
+    /// values on both sides.
     #[test]
     fn entries_that_no_cut_divides_take_memory_and_writes_in_proportion() {
         let count: u32 = if cfg!(miri) { 300 } else { 2500 };

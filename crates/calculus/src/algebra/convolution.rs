@@ -1,8 +1,10 @@
 //! Min-plus and max-plus convolution.
 //!
 //! The convolution of two ultimately pseudo-periodic curves is computed on one finite interval of
-//! time that provably contains a whole period of the result. Let `f` repeat from `T_f` on with
-//! period `d_f`, and `g` likewise:
+//! time that provably contains a whole period of the result. In the convolution at time `t`, a
+//! split divides `t` into the times at which the two curves are evaluated. Its cost is the sum of
+//! their values, and the convolution is the least cost of all splits. Let `f` repeat from `T_f` on
+//! with period `d_f`, and `g` likewise:
 //!
 //! * Equal rates: with `d` the common period, the result repeats from `T_f + T_g + d` on, because
 //!   for `t` beyond `T_f + T_g + 2 d` one of the two summands lies at least one period after the
@@ -148,7 +150,7 @@ fn on_window(f: &Curve, g: &Curve, end: &Rational) -> Result<Vec<Piece>, Algebra
 
 /// Returns whether the curve is known to be zero at zero and sub-additive. Returns `false` without
 /// a test if the test would be expensive compared with a convolution that combines `pairs` pairs of
-/// runs.
+/// convex parts.
 fn is_cheaply_sub_additive(f: &Curve, pairs: usize) -> bool {
     // Before a curve is convolved with itself, its periods are written out, which about triples
     // its number of pieces.
@@ -263,7 +265,7 @@ fn slower_wins(
     let Side { curve: f, ultimate: of_f, rate: rate_f } = slower;
     let Side { curve: g, ultimate: of_g, rate: rate_g } = faster;
     let refuse = |why| AlgebraError::NotPseudoPeriodic { operation: OPERATION, why };
-    // A lower bound on the cost of splits that assign to `f` a time before the end of its first
+    // A lower bound on the cost of splits that evaluate `f` at a time before the end of its first
     // period.
     let early = spread(f, rate_g, &Rational::ZERO, &of_f.end())?;
     let above = spread(g, rate_g, &Rational::ZERO, &of_g.end())?;
@@ -272,8 +274,8 @@ fn slower_wins(
         for (bottomless, of, other, of_other, rate) in of_both {
             let tail = spread(other, rate, &of_other.start, &of_other.end())?;
             if let (Some(at), false) = (first_bottom(bottomless, of)?, tail.has_plus_infinity) {
-                // At every time that the periodic part of the other curve can supply, a split costs
-                // minus infinity.
+                // A split that evaluates this curve at `at`, and the other one anywhere in its
+                // periodic part, costs minus infinity.
                 let start = &at + &of_other.start + Rational::ONE;
                 return Ok((start, Rational::ONE, Rational::ZERO));
             }
@@ -285,8 +287,9 @@ fn slower_wins(
         // One of the curves is plus infinity everywhere, and so is the result.
         return period(Rational::ZERO);
     };
-    // An upper bound on the cost of the other splits. It assigns to `f` its periodic part, and to
-    // `g` the time at which `g` is cheapest compared with the rate of `f`.
+    // An upper bound on the cost of the other splits. The bound is that of a split that evaluates
+    // `f` in its periodic part, and `g` at the time at which `g` is lowest compared with a line of
+    // the rate of `f`.
     let tail = spread(f, rate_f, &of_f.start, &of_f.end())?;
     let (from, bound) = match (tail.greatest, tail.has_plus_infinity) {
         (Some(greatest), false) => {
@@ -314,10 +317,11 @@ fn first_bottom(f: &Curve, of: &Ultimate) -> Result<Option<Rational>, AlgebraErr
     Ok(first.map(|piece| piece.start))
 }
 
-/// Returns a time and a constant for the convolution of a slower curve that is plus infinite on
-/// parts of its period with a faster one: from that time on, the convolution is at most the
-/// constant plus the slower curve's rate times `t`. Returns `None` if no such time is found, for
-/// example because the convolution is also infinite on parts of each period.
+/// Returns an upper bound on the convolution of two curves of different rates, the slower of which
+/// is plus infinite on parts of its period. The bound is a time and a constant: from that time on,
+/// the convolution is at most the constant plus the slower curve's rate times `t`. Returns `None`
+/// if no such bound is found, for example because the convolution is also infinite on parts of each
+/// period.
 fn bound_with_gaps(
     slower: Side<'_>,
     faster: Side<'_>,

@@ -3,8 +3,8 @@
 //! `(f / g)(t)` is the supremum of `f(t + u) - g(u)` over `u >= 0`. The result repeats with the
 //! period of `f` and from the same time on, because `t` occurs only in the argument of `f`. The
 //! range of `u` must be bounded. With equal rates, `u` need not exceed the later start by more than
-//! one common period. With a slower `f`, the difference eventually falls below a value that it
-//! certainly attains, so that no common period is needed.
+//! one common period. With a slower `f`, the difference eventually stays below its value at some
+//! earlier `u`, so that no common period is needed.
 
 use super::transform::from_zero;
 use super::ultimate::{Ultimate, both, repeating, spread};

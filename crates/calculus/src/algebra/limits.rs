@@ -10,9 +10,9 @@ use crate::rational::Rational;
 /// The largest number of pieces of a curve. The limit also applies to the pieces that result when
 /// an operation writes out the periods of a curve.
 pub const PIECES: u32 = 1 << 20;
-/// The largest number of pairs of convex runs that one convolution may combine. If a run starts
-/// with numbers beyond machine words, each pair counts several times, in proportion to the length
-/// of these numbers.
+/// The largest number of pairs of convex parts of two curves that one convolution may combine. If a
+/// part starts with numbers beyond machine words, each pair counts several times, in proportion to
+/// the length of these numbers.
 pub const PAIRS: u32 = 1 << 22;
 
 pub(crate) fn check_pieces(needed: &Rational) -> Result<(), AlgebraError> {

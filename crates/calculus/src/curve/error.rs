@@ -63,7 +63,8 @@ pub enum CurveError {
         /// The value of the second parameter.
         limit: Rational,
     },
-    /// A builder combines curves in a way that the algebra cannot compute. The text is the reason.
+    /// A builder combines curves, and the algebra cannot compute the result. The text is the
+    /// reason.
     #[error("the curve cannot be computed: {0}")]
     Beyond(String),
 }

@@ -21,7 +21,7 @@ pub struct Session {
 pub(super) type Fault = (usize, String);
 
 impl Session {
-    /// Returns a session, the state of a program, that has no variables yet.
+    /// Creates a session in which no variable is assigned yet.
     pub fn new() -> Self {
         Self::default()
     }
@@ -40,8 +40,8 @@ impl Session {
     /// output.
     ///
     /// # Errors
-    /// Returns the first error in the line, with the number of the line, which counts the calls of
-    /// this method. All variables then keep their values.
+    /// Returns the first error in the line. Its line number is the number of calls of this method
+    /// so far, including this one. All variables then keep their values.
     pub fn execute(&mut self, line: &str) -> Result<Option<Output>, MppgError> {
         self.line += 1;
         let statement = parser::statement(line, self.line)?;
@@ -52,7 +52,7 @@ impl Session {
         })
     }
 
-    /// Sets the number of the next line to be executed to `index + 1`.
+    /// Sets the line number that errors of the next executed line have, to `index + 1`.
     pub(super) fn begin_line(&mut self, index: usize) {
         self.line = index;
     }
@@ -227,8 +227,9 @@ fn compare(left: &Value, comparison: Comparison, right: &Value) -> Result<bool, 
         Comparison::NotEqual => Ok(a != b),
         Comparison::AtMost => at_most(&a, &b),
         Comparison::AtLeast => at_most(&b, &a),
-        // The strict part of the partial order. "Below at every time" would make no curve less than
-        // another, because most curves start from 0.
+        // A function is less than another if it is nowhere above it and differs from it. If it had
+        // to be below at all times, hardly any curve would be less than another, because most
+        // curves start from 0.
         Comparison::Less => Ok(a != b && at_most(&a, &b)?),
         Comparison::Greater => Ok(a != b && at_most(&b, &a)?),
     }

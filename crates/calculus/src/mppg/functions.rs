@@ -8,8 +8,8 @@ use crate::rational::Rational;
 
 /// The largest exponent that `pow` accepts.
 const LARGEST_POWER: i64 = 1024;
-/// The largest number of bits of a number, so that repeated squaring in a program cannot hang. No
-/// physical quantity needs more.
+/// The largest number of bits of a number, so that a program which squares a number repeatedly
+/// cannot run for ever. No physical quantity needs more.
 const MAX_BITS: u64 = 1 << 14;
 
 /// Returns the number unchanged, or an error if it has more than [`MAX_BITS`] bits.

@@ -37,7 +37,8 @@ pub(super) fn statement(source: &str, line: usize) -> Result<Statement, MppgErro
     }
 }
 
-/// Returns whether a name is a spelling of infinity. Other names may begin in the same way.
+/// Returns whether a name is a spelling of infinity, such as `inf`. A variable may have a name that
+/// only begins with one.
 fn is_infinity(name: &str) -> bool {
     ["inf", "infinity"].iter().any(|word| name.eq_ignore_ascii_case(word))
 }
@@ -201,7 +202,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Parses one of the parts of which the value of a plot option consists.
+    /// Parses one part of the value of a plot option.
     fn option_part(&mut self) -> Result<Part, MppgError> {
         let column = self.column();
         let sign = if self.accept("-") {

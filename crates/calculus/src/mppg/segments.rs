@@ -1,4 +1,19 @@
-//! Conversion between curves and their segments as written in `uaf(...)` and `upp(...)`.
+//! Conversion between curves and the two functions of MPPG (the language of min-plus programs) that
+//! list the segments of a curve.
+//!
+//! `uaf` stands for an ultimately affine function: its last segment continues for ever. `upp`
+//! stands for an ultimately pseudo-periodic function: the segments in `period(...)` repeat, each
+//! time `length` later and `increment` higher, and the segments before them occur once.
+//!
+//! ```text
+//! uaf([(0, 0)] ](0, 4) 3 (+inf, +inf)[)            a token bucket of burst 4 and rate 3
+//! upp(period([(0, 0)] ](0, 5) 0 (2, 5)[), 5, 2)    a staircase that rises by 5 every 2
+//! ```
+//!
+//! A segment `[(0, 4) 3 (2, 10)[` leads from the value 4 at time 0 with slope 3 to the value 10 at
+//! time 2. As in the notation of intervals, `[` at its start and `]` at its end include that point
+//! in the segment, and the opposite brackets exclude it. A spot such as `[(0, 0)]` defines the
+//! value at a single time, where the curve may jump.
 
 use super::Value;
 use super::evaluate::{Fault, Session};
@@ -12,14 +27,20 @@ use std::fmt::Write;
 /// A spot (a single point) or a segment of `uaf(...)` or `upp(...)`, with its numbers evaluated. A
 /// spot ends at the time at which it starts.
 struct Part {
+    /// The column at which the spot or segment is written, for error messages.
     column: usize,
+    /// The time at which the segment starts.
     from: Rational,
+    /// Whether the segment includes its start point: its first bracket is `[`.
     has_start: bool,
+    /// The value at the start point.
     value: Extended,
     slope: Rational,
     /// The time at which the segment ends, or `None` if it does not end.
     to: Option<Rational>,
+    /// The value at the end point.
     end: Extended,
+    /// Whether the segment includes its end point: its last bracket is `]`.
     has_end: bool,
 }
 
@@ -29,7 +50,7 @@ impl Part {
     }
 }
 
-/// Builds the curve that `uaf(...)` describes by its segments.
+/// Builds the ultimately affine curve that `uaf(...)` describes by the segments `given`.
 pub(super) fn affine(session: &Session, given: &[Segment]) -> Result<Curve, Fault> {
     let parts = read_all(session, given)?;
     let (pieces, end) = assemble(&parts, &Rational::ZERO, None)?;
@@ -40,7 +61,10 @@ pub(super) fn affine(session: &Session, given: &[Segment]) -> Result<Curve, Faul
     Ok(Curve::canonical(pieces, Tail::Affine))
 }
 
-/// Builds the curve that `upp(...)` describes by the segments before and in its period.
+/// Builds the ultimately pseudo-periodic curve that `upp(...)` describes. The segments `transient`
+/// occur once, and the segments `period` repeat after them, each time higher by `increment`. If it
+/// is not given, the increment is the last value of the period minus its first value. `column` is
+/// that of `upp`, for error messages.
 pub(super) fn periodic(
     session: &Session,
     transient: &[Segment],
@@ -71,37 +95,38 @@ pub(super) fn periodic(
             return Err((column, message.to_owned()));
         }
     };
-    let before = read_all(session, transient)?;
-    let (mut pieces, before_end) = if before.is_empty() {
+    let transient = read_all(session, transient)?;
+    let (mut pieces, end_of_transient) = if transient.is_empty() {
         (Vec::new(), Some((Rational::ZERO, None)))
     } else {
-        assemble(&before, &Rational::ZERO, None)?
+        assemble(&transient, &Rational::ZERO, None)?
     };
-    let Some((before_end, closing)) = before_end else {
+    let Some((transient_end, value_at_start)) = end_of_transient else {
         let message = "the part before the period continues to +inf".to_owned();
         return Err((column, message));
     };
-    if before_end != start {
+    if transient_end != start {
         let message =
-            format!("the period starts at {start}, but the part before it ends at {before_end}");
+            format!("the period starts at {start}, but the part before it ends at {transient_end}");
         return Err((head.column, message));
     }
-    let (once, after) = assemble(&parts, &start, closing)?;
-    let after = after.and_then(|(_, closing)| closing);
+    let (first_period, end_of_period) = assemble(&parts, &start, value_at_start)?;
+    let value_at_end = end_of_period.and_then(|(_, value)| value);
+    // The indices in `pieces` at which the first and the second period begin.
     let first = pieces.len();
-    pieces.extend(once);
-    let length_of_pieces = pieces.len();
-    if head.has_start && after.is_none() {
+    pieces.extend(first_period);
+    let second = pieces.len();
+    if head.has_start && value_at_end.is_none() {
         let tail = Tail::Periodic { first, length, increment };
         return Ok(Curve::canonical(pieces, tail));
     }
-    // The period is closed at its end or open at its start, so the value at the start of each later
-    // period is that of the end of the period before it. The curve therefore repeats only from the
-    // second period on.
-    let again: Vec<Piece> =
+    // Where one period ends and the next one starts, the value may come from the end of the earlier
+    // period. The first period has no earlier one, so its start may have another value than the
+    // starts of later periods. The curve is therefore repeated from the second period on.
+    let second_period: Vec<Piece> =
         pieces[first..].iter().map(|piece| piece.moved(&length, &increment)).collect();
-    pieces.extend(again);
-    if let Some(value) = after {
+    pieces.extend(second_period);
+    if let Some(value) = value_at_end {
         if head.has_start && value != head.value.shifted(&increment) {
             let message = format!(
                 "the period gives {value} at {end}, but its start and increment give {}",
@@ -109,11 +134,11 @@ pub(super) fn periodic(
             );
             return Err((last.column, message));
         }
-        if let Some(piece) = pieces.get_mut(length_of_pieces) {
+        if let Some(piece) = pieces.get_mut(second) {
             piece.at = value;
         }
     }
-    let tail = Tail::Periodic { first: length_of_pieces, length, increment };
+    let tail = Tail::Periodic { first: second, length, increment };
     Ok(Curve::canonical(pieces, tail))
 }
 
@@ -130,7 +155,8 @@ fn number(session: &Session, expression: &Expression) -> Result<Extended, Fault>
     }
 }
 
-/// Evaluates the coordinates of a segment.
+/// Evaluates the coordinates and the slope of a segment. If no slope is written, it follows from
+/// the two points of the segment.
 fn read(session: &Session, segment: &Segment) -> Result<Part, Fault> {
     let column = segment.column;
     let from = match number(session, &segment.start.0)? {
@@ -168,7 +194,7 @@ fn read(session: &Session, segment: &Segment) -> Result<Part, Fault> {
         }
         _ => Rational::ZERO,
     };
-    // Checks that the slope leads to the end point that is written in the segment.
+    // Checks that the line from the start point with this slope leads to the end point.
     let line = Piece::new(from.clone(), value.clone(), value.clone(), slope.clone());
     let end = match &to {
         Some(to) => line.segment_at(to),
@@ -182,19 +208,20 @@ fn read(session: &Session, segment: &Segment) -> Result<Part, Fault> {
     Ok(Part { column, from, has_start, value, slope, to, end, has_end })
 }
 
-/// The time at which a list of segments ends, and the value at that time if the list defines it.
-/// `None` if the list does not end.
+/// The time at which a list of segments ends, and the value at that time if the last segment
+/// includes its end point. `None` if the last segment continues for ever.
 type End = Option<(Rational, Option<Extended>)>;
 
-/// Converts consecutive spots and segments, the first of which is at `start`, to the pieces of a
-/// curve. `at_start` is the value at that time if it is known already. Returns the pieces and the
-/// end of the list.
+/// Converts a list of spots and segments to the pieces of a curve. The first one must start at the
+/// time `start`, and each further one where the one before it ends. `at_start` is the value at
+/// `start`, if segments before this list define it. Returns the pieces and the end of the list.
 fn assemble(
     parts: &[Part],
     start: &Rational,
     at_start: Option<Extended>,
 ) -> Result<(Vec<Piece>, End), Fault> {
     let mut pieces: Vec<Piece> = Vec::with_capacity(parts.len());
+    // The end of the list so far.
     let mut reached = Some((start.clone(), at_start));
     for part in parts {
         let Some((at, known)) = reached.take() else {
@@ -213,7 +240,9 @@ fn assemble(
             }
             (_, true) => part.value.clone(),
             (Some(known), false) => known,
-            // If the period is open on the left, the value at its start is that of its end.
+            // Only the list of a period can start after time 0. If neither this list nor the one
+            // before it includes the start point, the limit from the right stands for the value
+            // there.
             (None, false) if pieces.is_empty() && at.is_positive() => part.value.clone(),
             (None, false) => {
                 return Err((part.column, format!("there is no value at {at}")));
@@ -230,8 +259,9 @@ fn assemble(
     Ok((pieces, reached))
 }
 
-/// Returns the text of the curve as `uaf(...)` or `upp(...)`. [`run`](super::run) parses it to an
-/// equal curve.
+/// Returns the curve in MPPG notation: `uaf(...)` if it is ultimately affine, and `upp(...)` if it
+/// is ultimately pseudo-periodic. If [`run`](super::run) evaluates the text, the result is an equal
+/// curve.
 pub fn to_mppg(curve: &Curve) -> String {
     let pieces = curve.pieces();
     let write = |pieces: &[Piece], end: Option<&Rational>| {
@@ -262,6 +292,9 @@ pub fn to_mppg(curve: &Curve) -> String {
     }
 }
 
+/// Writes a piece of a curve as a segment that ends at the time `next`, or continues for ever. If
+/// the curve jumps at the start of the piece, a spot with the value at that time precedes the
+/// segment.
 fn write_piece(text: &mut String, piece: &Piece, next: Option<&Rational>) {
     let (start, at, after, slope) = (&piece.start, &piece.at, &piece.after, &piece.slope);
     let bracket = if at == after { "[" } else { "]" };

@@ -13,8 +13,8 @@ pub(super) enum Statement {
     PrintExpression { name: String, column: usize },
 }
 
-/// A part of the value of a plot option: a text, or a variable with its column. The parts are
-/// joined to one text.
+/// A part of the value of a plot option: a text, or the name and column of a variable, for which
+/// its value is inserted. The parts of an option are joined to one text.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Part {
     Literal(String),
@@ -63,7 +63,10 @@ pub(super) enum Kind {
         at: Box<Expression>,
         from_right: bool,
     },
+    /// `uaf(...)`: an ultimately affine function, by its segments.
     Affine(Vec<Segment>),
+    /// `upp(...)`: an ultimately pseudo-periodic function. The segments in `transient` occur once,
+    /// and those in `period` repeat after them, each time higher by `increment`.
     Periodic {
         transient: Vec<Segment>,
         period: Vec<Segment>,
@@ -71,13 +74,19 @@ pub(super) enum Kind {
     },
 }
 
-/// A segment of `uaf(...)` or `upp(...)`, or a spot (a single point), whose `end` is `None`.
+/// A segment of `uaf(...)` or `upp(...)` as it is written, such as `[(0, 4) 3 (2, 10)[`, or a spot
+/// (a single point) such as `[(0, 0)]`.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Segment {
     pub(super) column: usize,
+    /// Whether the first bracket is `[`, so that the start point belongs to the segment.
     pub(super) has_start: bool,
+    /// The time and the value at the start of the segment.
     pub(super) start: (Expression, Expression),
+    /// The slope, or `None` if it is not written.
     pub(super) slope: Option<Expression>,
+    /// The time and the value at the end of the segment, or `None` for a spot.
     pub(super) end: Option<(Expression, Expression)>,
+    /// Whether the last bracket is `]`, so that the end point belongs to the segment.
     pub(super) has_end: bool,
 }

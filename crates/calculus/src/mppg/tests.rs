@@ -88,7 +88,7 @@ fn numbers_and_functions_mix() {
 }
 
 #[test]
-fn values_and_limits() {
+fn expressions_name_values_and_limits() {
     let stair = "f := stair(0, 3, 7)\n";
     for (at, expected) in [
         ("0", "0"),

@@ -10,7 +10,7 @@
 
 use crate::{Curve, Extended, Piece, Rational};
 
-/// A segment of a curve: its start, the value of the curve there, and its slope.
+/// A segment of a curve: the time at which it starts, the value of the curve there, and its slope.
 #[derive(Clone, Copy, Debug)]
 struct Segment<'a> {
     start: &'a Rational,
@@ -127,7 +127,8 @@ pub(super) fn minimum(a: &Curve, b: &Curve) -> Option<Curve> {
     Curve::token_buckets(a.iter().chain(&b).map(bucket)).ok()
 }
 
-/// Returns whether an arrival curve is infinite after time zero, so that arrivals have no bound.
+/// Returns whether an arrival curve is infinite after time zero, so that it does not limit
+/// arrivals.
 pub(super) fn is_unbounded(alpha: &Curve) -> bool {
     alpha.right_limit_at(&Rational::ZERO) == Extended::PositiveInfinity
 }

@@ -47,8 +47,8 @@ pub enum Analysis {
     /// Pay multiplexing only once (PMOO): one residual service curve for the whole path, under
     /// arbitrary multiplexing.
     Pmoo,
-    /// Tandem matching (TMA): PMOO on parts of the path, for the decomposition of the path into
-    /// parts that has the smallest bound, under arbitrary multiplexing.
+    /// Tandem matching (TMA), under arbitrary multiplexing: the path is divided into parts, and
+    /// each part is bounded by PMOO. The division with the smallest bound is used.
     TandemMatching,
     /// Total flow analysis by delays (TFA++): arrival curves follow from the delays of the previous
     /// servers, and from the shaping of links.
@@ -109,9 +109,9 @@ impl Analysis {
         }
     }
 
-    /// Returns whether the analysis can bound the cross traffic of the path as if the flow of
-    /// interest sent nothing. [`Settings::flow_of_interest`] says whether it does. Such a bound is
-    /// proven only in some networks.
+    /// Returns whether the analysis can bound the cross traffic on a path as if the flow of
+    /// interest sent nothing. Such a bound is smaller, but proven only in some networks.
+    /// [`Settings::flow_of_interest`] determines whether the analysis does so.
     fn leaves_out_the_flow(self) -> bool {
         match self {
             Self::Sfa | Self::TandemMatching => true,
@@ -174,7 +174,7 @@ pub enum AnalysisError {
          strict if it is)"
     )]
     NotStrict(String),
-    /// The recursion over cross traffic, and the cross traffic of cross traffic, is too deep.
+    /// The recursion over cross traffic, the cross traffic of that traffic, and so on, is too deep.
     #[error("the network is too deep: more than 20000 servers in a row")]
     TooDeep,
     /// The network is not a sink tree, for the given reason.
@@ -334,8 +334,8 @@ impl ServerBound {
 /// Bounds the flows of a network under one set of conventions, and caches intermediate results.
 #[derive(Debug)]
 pub struct Analyser<'n> {
-    /// The network as it was given. If its common periods are too long, the analyses use its
-    /// outline instead, in which no curve has a period.
+    /// The network as it was given. If its curves have too long a common period, the analyses use
+    /// its outline instead, in which no curve has a period.
     network: &'n Network,
     common: Common<'n>,
     totals: Totals,
@@ -344,8 +344,9 @@ pub struct Analyser<'n> {
     /// Whether the servers of the network depend on each other cyclically.
     is_cyclic: bool,
     /// The network with its cycles cut, such that it is feed-forward. [`bursts::cut`] computes the
-    /// arrival curves over the cut links by the method [`bursts::By::LeftOver`] (residual service).
-    /// The cut network is computed on first use, for cyclic networks only.
+    /// arrival curves over the cut links from the residual service of servers
+    /// ([`bursts::By::LeftOver`]). The cut network is computed on first use, for cyclic networks
+    /// only.
     cut: OnceLock<Result<Common<'n>, AnalysisError>>,
     /// The network with its cycles cut as in `cut`, with the arrival curves over the cut links
     /// bounded by linear programs too. It is computed on first use, for cyclic networks only.
@@ -548,9 +549,10 @@ impl<'n> Analyser<'n> {
         }
     }
 
-    /// Returns an analyser of the same network for a trial run that stops at the time `end`. It
-    /// reuses the delays that this analyser has computed by total flow analysis, if both analysers
-    /// have the same multiplexing. Returns `None` if these delays cannot be computed.
+    /// Returns an analyser of the same network that stops at the time `end`, to estimate how long
+    /// an analysis takes. It reuses the delays that this analyser has computed by total flow
+    /// analysis, if both analysers have the same multiplexing. Returns `None` if these delays
+    /// cannot be computed.
     pub(super) fn sample(&self, settings: Settings, end: Instant) -> Option<Self> {
         let sample = Self::new(self.network, settings).stopped_by(self.stop.until(end));
         if sample.common.settings.multiplexing == self.common.settings.multiplexing {
@@ -565,8 +567,8 @@ impl<'n> Analyser<'n> {
         delays.as_ref().map_err(Clone::clone)
     }
 
-    /// Returns the network in the form that analyses of feed-forward networks need: with its cycles
-    /// cut.
+    /// Returns the network in a form in which no servers depend on each other cyclically: if it is
+    /// cyclic, with its cycles cut. Analyses of feed-forward networks need this form.
     fn open(&self) -> Result<&Common<'n>, AnalysisError> {
         if !self.is_cyclic {
             return Ok(&self.common);
@@ -578,7 +580,7 @@ impl<'n> Analyser<'n> {
         cut.as_ref().map_err(Clone::clone)
     }
 
-    /// Returns the network with its cycles cut, where the bursts over the cut links are bounded by
+    /// Returns the network with its cycles cut. The traffic over the cut links is bounded by
     /// residual service and by linear programs.
     fn open_by_programs(&self) -> Result<&Common<'n>, AnalysisError> {
         let known = self.open()?;
@@ -704,17 +706,18 @@ fn source(
     if let Some(cuts) = common.cuts.as_ref().filter(|cuts| cuts.count() <= MAX_CUTS) {
         derivation.steps.splice(0..0, cuts.known().into_iter().map(Step::Cut));
     }
-    // Analyses of whole paths bound cross traffic in the presence of the flow of interest, except
-    // tandem matching for parts of the path. Total flow analysis has no flow of interest.
+    // Analyses of whole paths count the flow of interest when they bound its cross traffic. The
+    // exception is tandem matching, on parts of the path. Total flow analysis has no flow of
+    // interest.
     let of_interest = analysis.leaves_out_the_flow();
-    // A cross flow that is bounded separately is itself the flow of interest meanwhile.
+    // While a cross flow is bounded separately, it takes the place of the flow of interest.
     let segregates = analysis.uses_arrival_bounds()
         && common.settings.arrival_bounds.iter().any(|method| method.segregates());
-    let returns = || if segregates { common.any_returns() } else { common.returns(flow) };
+    let can_rejoin = || if segregates { common.any_can_rejoin() } else { common.can_rejoin(flow) };
     let proven = common.cuts.is_some()
         || common.settings.flow_of_interest != FlowOfInterest::LowestPriority
         || !of_interest && !segregates
-        || common.arbitrary && !returns();
+        || common.arbitrary && !can_rejoin();
     let network = common.network;
     // The network with its cycles cut is always an outline, even if no curve had to be replaced.
     let outlined =
@@ -723,8 +726,8 @@ fn source(
     Arc::new(Source { analysis, settings, proven, outlined, derivation })
 }
 
-/// The largest number of arrival curves over cut links that a derivation lists. If there are more,
-/// it lists none.
+/// The largest number of arrival curves over cut links (at which a cyclic network is cut) that a
+/// derivation lists. If there are more, it lists none.
 const MAX_CUTS: usize = 40;
 
 /// The number of servers of a network up to which any thread has enough stack for its analysis.
@@ -734,8 +737,8 @@ const SERVERS_ON_ANY_STACK: usize = 64;
 /// need a large stack.
 const STACK_BYTES: usize = 1 << 29;
 
-/// Applies `work` to each item on several threads (0: one per core) and returns the results in the
-/// order of the items.
+/// Applies `work` to each of `items` on several threads (0: one per core) and returns the results
+/// in the order of `items`.
 fn parallel<T: Sync, R: Send>(
     stop: &Interrupt,
     threads: usize,

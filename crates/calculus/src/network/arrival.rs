@@ -32,20 +32,21 @@ const DEEPEST: usize = 20_000;
 /// The caches of the results that hold for all flows of interest.
 type Known = SharedCaches<Arc<Curve>, Arc<LeftOver>>;
 
-/// The part of a tandem's cross traffic in which a flow is not counted. A flow that is assumed to
-/// have the lowest priority does not delay other flows, so it need not be counted when their
-/// arrivals are bounded.
+/// The cross traffic of a tandem whose arrivals are bounded as if one flow sent nothing. That flow
+/// is assumed to have the lowest priority, so it does not delay the cross traffic.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Without {
-    /// All flows are counted.
+    /// No flow is left out.
     NoFlow,
-    /// The flow is not counted in cross traffic that arrives along the flow's own path.
+    /// The flow is left out only for cross traffic that comes to the tandem over the same link as
+    /// the flow.
     AlongItsPath(Option<FlowId>),
-    /// The flow is not counted in any cross traffic.
+    /// The flow is left out for all cross traffic of the tandem.
     Wherever(Option<FlowId>),
 }
 
-/// The residual service of one server: the service that its cross flows leave to some other flows.
+/// The residual service of one server: the service that remains for some flows there after the
+/// others (the cross flows) have been served.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct LeftOver {
@@ -58,8 +59,8 @@ pub(crate) struct LeftOver {
     pub(crate) service: Curve,
 }
 
-/// The residual service of a tandem (several servers in a row): the service that its cross flows
-/// leave to some other flows.
+/// The residual service of a tandem (several servers in a row): the service that remains for some
+/// flows after the others (the cross flows) have been served.
 #[derive(Clone, Debug)]
 pub(crate) struct Tandem {
     /// Rate-latency curves whose maximum is the residual service curve.
@@ -163,9 +164,10 @@ impl<'c, 'n> Bounder<'c, 'n> {
         lowest: Option<FlowId>,
     ) -> Result<Arc<Curve>, AnalysisError> {
         self.common.go_on()?;
-        // A flow that cannot reach these flows has no effect on them. The result is then valid for
-        // every flow of interest.
-        let lowest = lowest.filter(|lowest| self.common.left_out(*lowest, from, &flows));
+        // If the exclusion of `lowest` cannot affect these flows, the result is valid for every
+        // flow of interest.
+        let affects = |lowest: &FlowId| self.common.may_be_excluded(*lowest, from, &flows);
+        let lowest = lowest.filter(affects);
         let key = CacheKey { from, to, flows: flows.key(), alone: None };
         let known = self.arrivals(lowest, &flows);
         if let Some(curve) = known.get(&key) {
@@ -183,8 +185,8 @@ impl<'c, 'n> Bounder<'c, 'n> {
         Ok(curve)
     }
 
-    /// Returns whether a result holds for every flow of interest and is likely to be used for other
-    /// ones as well.
+    /// Returns whether a result holds for every flow of interest, and is likely to be needed for
+    /// several of them, so that it belongs in the shared cache.
     fn is_for_all(&self, lowest: Option<FlowId>, flows: &Group) -> bool {
         lowest.is_none() && (self.common.keeps_all || flows.is_plain())
     }
@@ -321,8 +323,8 @@ impl<'c, 'n> Bounder<'c, 'n> {
         }
     }
 
-    /// Returns the arrival curve of one flow over a link, where the flow itself is the flow of
-    /// interest on its path up to the link.
+    /// Returns the arrival curve of one flow over a link. It is computed from the residual service
+    /// on the flow's path up to the link, as if that flow were the flow of interest.
     fn alone(
         &self,
         method: ArrivalBound,
@@ -417,7 +419,8 @@ impl<'c, 'n> Bounder<'c, 'n> {
                 Ok(arrival)
             }
             By::AggregatePmoo | By::SegregatedPmoo => {
-                // Over several servers, cross traffic is bounded with all flows, as in DNC.
+                // DNC, whose results are reproduced, leaves out `lowest` only if the tandem is a
+                // single server.
                 let without = match (tandem.len(), method) {
                     (1, By::AggregatePmoo) => Without::Wherever(lowest),
                     _ => Without::NoFlow,
@@ -458,8 +461,8 @@ fn capped(arrival: &Curve, backlog: &Rational) -> Result<Curve, AnalysisError> {
     Ok(Curve::token_buckets(raised).unwrap_or_else(|_| super::affine::unbounded()))
 }
 
-/// Returns the smallest arrival curve of the output over several service curves, each of which the
-/// server provides.
+/// Returns the minimum of the arrival curves that several service curves of the same servers yield
+/// for their output.
 fn output_of_any(arrival: &Curve, services: &[RateLatency]) -> Result<Curve, AnalysisError> {
     let mut best: Option<Curve> = None;
     for service in services.iter().filter_map(RateLatency::curve) {

@@ -87,7 +87,8 @@ impl Analyser<'_> {
                 Err(AnalysisError::Stopped) => return Ok(None),
                 bounds => bounds?,
             };
-            // In a run after an overloaded server, delays grow for as long as the run lasts.
+            // Behind an overloaded server, delays grow for as long as a run lasts, so no run is
+            // simulated.
             let is_unbounded = bounds.iter().all(|bound| bound.delay.finite().is_none());
             let runs = with_runs && !(is_unbounded && overloaded.contains(flow));
             let run = runs.then(|| simulate(self.network(), *flow, self.settings())).flatten();

@@ -95,7 +95,8 @@ impl<C, L> Default for SharedCaches<C, L> {
 /// result does not count, if any.
 type Own<A> = RefCell<HashMap<(Option<FlowId>, CacheKey), A>>;
 
-/// The caches of the results that do not count a flow, or that only one flow of interest needs.
+/// The caches of results for one flow of interest: those that were computed without counting a
+/// flow, and those that no other flow of interest is likely to need.
 #[derive(Debug)]
 pub(crate) struct FlowCaches<C, L> {
     pub(crate) arrivals: Own<C>,

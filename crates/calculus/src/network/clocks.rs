@@ -1,4 +1,4 @@
-//! Networks whose clocks are not perfect.
+//! Bounds for networks whose clocks deviate from true time.
 //!
 //! Sources keep their arrival curves, and servers their service curves, by their own clocks.
 //! Between two events that one clock sees d apart, another clock sees at most rho d + eta and at

@@ -1,5 +1,5 @@
-//! Replicated flows: copies of the same packets on several paths, of which one copy continues after
-//! the paths meet.
+//! Replicated flows: copies of the same packets take several paths, and only one copy of each
+//! packet continues after the paths meet.
 //!
 //! Assume that each copy of a packet sent at time s either reaches the eliminating server by s + D
 //! or is lost. The packets that leave the server within (u, t] were sent within (u - D, t], each of

@@ -48,7 +48,7 @@ pub(crate) enum Step {
         service: Curve,
     },
     /// The residual service of a server and of all servers after it, for the traffic that arrives
-    /// from the servers before it.
+    /// from the servers before it. The flows in `cross` join the path at this server.
     Joining { server: ServerId, cross: Vec<FlowId>, arrival: Arc<Curve>, service: Curve },
     /// The residual service of the servers from `first` to `last` on a FIFO path. The cross traffic
     /// visits exactly these servers.
@@ -59,8 +59,8 @@ pub(crate) enum Step {
         arrival: Arc<Curve>,
         service: Curve,
     },
-    /// The linear program of a path: the flows that share parts of the path, the delay bounds of
-    /// its servers, the size of the program, and whether the bound is its exact optimum.
+    /// A linear program for the path: the flows that share parts of the path, the delay bounds of
+    /// the servers, the size of the program, and whether the bound is its exact optimum.
     Program {
         crossings: Vec<(ServerId, ServerId, Vec<FlowId>, Arc<Curve>)>,
         delays: Vec<(ServerId, Extended)>,

@@ -37,8 +37,8 @@ pub enum Round {
 }
 
 /// Formats a number with `digits` significant digits: exactly if these suffice, and otherwise
-/// rounded in the given direction. The computation is exact, because doubles have errors of their
-/// own and could show an upper bound below its value.
+/// rounded in the given direction. The computation is exact, because rounding errors of doubles
+/// could make the text of an upper bound smaller than the bound.
 #[must_use]
 pub fn rounded(value: &Rational, digits: u32, round: Round) -> String {
     let digits = i64::from(digits.max(1));

@@ -19,7 +19,7 @@ use super::port::{Port, Ports};
 use crate::{Curve, Interrupt, Rational};
 pub use build::NetworkBuilder;
 
-/// The number of servers on a path up to which a server's position is found by search. For longer
+/// The largest length of a path on which the position of a server is found by search. For longer
 /// paths, a map contains the positions.
 const SHORT_PATH: usize = 16;
 
@@ -32,10 +32,11 @@ pub struct Network {
     links: BTreeMap<(ServerId, ServerId), Curve>,
     ports: Ports,
     copies: Copies,
-    /// The servers, flows and links of which a curve was too long to compute with, so that a
-    /// simpler curve replaces it.
+    /// The servers, flows and links that have a simple curve as a substitute for one that was too
+    /// long to compute with.
     outlined: BTreeSet<Part>,
-    /// Remarks on the origin of the network which a reader of its bounds must know, as sentences.
+    /// Remarks that readers of the network's bounds must know, such as how the network was read.
+    /// Each remark is a sentence.
     notes: Vec<String>,
     /// The flows that go from each server directly to another, by the two servers.
     /// [`Network::flows_over`] returns them.
@@ -46,7 +47,7 @@ pub struct Network {
     successors: Vec<Vec<ServerId>>,
     /// The flows that visit each server. [`Network::flows_at`] returns them.
     crossing: Vec<Vec<FlowId>>,
-    /// The positions of servers on the paths of flows, for paths of more than [`SHORT_PATH`]
+    /// The position of each server on each flow's path, for paths of more than [`SHORT_PATH`]
     /// servers.
     positions: HashMap<(FlowId, ServerId), usize>,
     time_unit: Unit,
@@ -56,10 +57,12 @@ pub struct Network {
     outline: OnceLock<Box<Self>>,
     /// Whether this network is the outline of another one, so that no curve has a period.
     is_outline: bool,
-    /// Whether the service of classes at ports takes the arrivals of other classes into account.
+    /// Whether the service curves of classes at ports take into account how much the other classes
+    /// of the port send ([`Network::arrival_aware`]).
     is_arrival_aware: bool,
-    /// The network with the curves that hold by its own clocks, and the deviations of these clocks.
-    /// It is `None` unless the curves of this network were converted to true time.
+    /// If the curves of this network were converted to true time: the original network, whose
+    /// curves hold by the imperfect clocks of its sources and servers, and the deviations of these
+    /// clocks.
     clocked: Option<Arc<(Self, Clocks)>>,
 }
 
@@ -68,7 +71,8 @@ impl Network {
     /// least concave curves above arrival, shaping and maximum service curves, and the greatest
     /// convex curves below service curves, so that bounds of the outline hold for this network.
     pub(crate) fn outline(&self) -> &Self {
-        // The outline is kept for later analyses, so the interrupt of this one must not spoil it.
+        // The outline is kept for later analyses. It is built without the interrupt of this thread,
+        // which could make it end early.
         let made = || Interrupt::default().watched_by(|| self.made_outline());
         self.outline.get_or_init(made)
     }
@@ -101,14 +105,14 @@ impl Network {
         changed
     }
 
-    /// Returns the network marked as one in which the service of classes takes the arrivals of
-    /// other classes into account.
+    /// Returns the network marked as one whose service curves at ports take into account how much
+    /// the other classes of the port send.
     pub(crate) fn known_as_arrival_aware(self) -> Self {
         Self { is_arrival_aware: true, ..self }
     }
 
-    /// Returns whether the service of classes at ports takes the arrivals of other classes into
-    /// account ([`Network::arrival_aware`]).
+    /// Returns whether the service curves of classes at ports take into account how much the other
+    /// classes of the port send ([`Network::arrival_aware`]).
     pub fn is_arrival_aware(&self) -> bool {
         self.is_arrival_aware
     }
@@ -127,25 +131,26 @@ impl Network {
         self.is_outline
     }
 
-    /// Returns the elements that have a curve which is a simple substitute for a longer one, in
-    /// ascending order ([`NetworkBuilder::outlined`] adds them).
+    /// Returns, in ascending order, the elements that have a simple curve as a substitute for one
+    /// that was too long to compute with ([`NetworkBuilder::outlined`] adds them).
     pub fn outlined(&self) -> impl Iterator<Item = Part> {
         self.outlined.iter().copied()
     }
 
-    /// Returns remarks on the origin of the network which a reader of its bounds must know. Each
-    /// remark is a sentence ([`NetworkBuilder::note`] adds them).
+    /// Returns remarks that readers of the network's bounds must know, such as how the network was
+    /// read. Each remark is a sentence ([`NetworkBuilder::note`] adds them).
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Returns whether an element has a curve that is a simple substitute for a longer one.
+    /// Returns whether an element has a simple curve as a substitute for one that was too long to
+    /// compute with.
     pub fn is_outlined(&self, part: Part) -> bool {
         self.outlined.contains(&part)
     }
 
-    /// Returns whether only analyses that follow delays from server to server support this network,
-    /// because it has regulators, multicast or replicated flows.
+    /// Returns whether the network has regulators, multicast or replicated flows, which only
+    /// analyses that derive arrival curves from the delays of servers support.
     pub(crate) fn needs_delays(&self) -> bool {
         self.servers.iter().any(|server| server.regulator.is_some())
             || self.flows.iter().any(|flow| flow.multicast.is_some() || flow.replicated.is_some())
@@ -168,14 +173,16 @@ impl Network {
         network
     }
 
-    /// Returns the network marked as one whose curves are in true time. `own` is the network with
-    /// the curves that hold by its own clocks.
+    /// Returns the network marked as one whose curves are in true time. `own` is the network from
+    /// which it was converted, whose curves hold by the imperfect clocks of its sources and
+    /// servers.
     pub(super) fn clocked(self, own: Self, clocks: Clocks) -> Self {
         Self { clocked: Some(Arc::new((own, clocks))), ..self }
     }
 
-    /// Returns the network with the curves that hold by its own clocks, and the deviations of these
-    /// clocks. If the clocks are perfect, returns this network and `None`.
+    /// Returns the network whose curves hold by the imperfect clocks of its sources and servers,
+    /// and the deviations of these clocks. If the clocks are perfect, returns this network and
+    /// `None`.
     pub(super) fn by_its_clocks(&self) -> (&Self, Option<&Clocks>) {
         match self.clocked.as_deref() {
             None => (self, None),
@@ -263,7 +270,7 @@ impl Network {
         self.hops.get(&(from, to)).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the pairs of servers that some flow visits one directly after the other.
+    /// Returns the pairs of servers that at least one flow visits one directly after the other.
     pub(crate) fn hops(&self) -> impl Iterator<Item = (ServerId, ServerId)> {
         self.hops.keys().copied()
     }
@@ -291,10 +298,10 @@ impl Network {
     }
 
     /// Returns the servers, in ascending order, that data can reach after they have left the path
-    /// of a flow. Data that rejoin the path come through these servers. Only servers before the
-    /// path's last one in topological order are returned. `rank` has the position of each server in
-    /// that order.
-    pub(crate) fn off_path(&self, flow: FlowId, rank: &[usize]) -> Vec<ServerId> {
+    /// of a flow. Data that rejoin the path come through these servers. Servers after the path's
+    /// last one in topological order are omitted, since data cannot rejoin the path from there.
+    /// `rank` has the position of each server in topological order.
+    pub(crate) fn reachable_off_path(&self, flow: FlowId, rank: &[usize]) -> Vec<ServerId> {
         let path = &self.flow(flow).path;
         let place = |server: ServerId| rank.get(server.index()).copied().unwrap_or(0);
         let end = path.last().map_or(0, |last| place(*last));

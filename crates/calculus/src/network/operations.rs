@@ -6,7 +6,8 @@ use super::{affine, simple};
 use crate::{AlgebraError, Curve, Extended, Piece, Rational, interrupt};
 
 /// The largest number of pieces of a curve in an analysis. If a sum of curves has more, their
-/// outlines are used, because each further operation on the sum would take seconds.
+/// outlines (convex or concave hulls) are used, because each further operation on the sum would
+/// take seconds.
 const MAX_PIECES: u32 = 1 << 13;
 
 /// Returns whether the sum of some curves has too many pieces before it repeats, so that outlines
@@ -46,7 +47,8 @@ pub(super) fn convex_below(curve: &Curve) -> Curve {
     maximum_of(&pmoo::rate_latencies(curve)).unwrap_or_else(|_| Curve::zero())
 }
 
-/// Returns the curve, or an error if it has too many pieces, so that its outline is used instead.
+/// Returns the curve, or an error if it has too many pieces. The caller then uses the outline (the
+/// convex or concave hull).
 fn short(curve: Curve) -> Result<Curve, AlgebraError> {
     interrupt::check()?;
     let needed = Rational::from(curve.pieces().len());

@@ -11,7 +11,7 @@
 
 use crate::{Curve, Extended, Rational};
 
-/// The number of choices of token buckets and rate-latency curves up to which all of them are
+/// If there are at most this many choices of token buckets and rate-latency curves, all of them are
 /// tried.
 const MAX_CHOICES: usize = 1024;
 
@@ -233,8 +233,9 @@ pub(crate) fn left_over(servers: &[Vec<RateLatency>], crossings: &[Crossing]) ->
                 found.extend(for_choice(servers, crossings, &choice));
             }
         }
-        // There are too many choices, so the index of all buckets is varied together, and so is
-        // that of all services. Each of these choices yields a bound as well.
+        // There are too many choices to try all. So all crossings use the bucket with the same
+        // index, all servers use the curve with the same index, and only these two indices vary.
+        // Each of these choices yields a bound as well.
         _ => {
             let longest = sizes.iter().copied().max().unwrap_or(1);
             for step in 0..longest {

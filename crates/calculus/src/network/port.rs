@@ -223,10 +223,10 @@ impl Port {
         )
     }
 
-    /// Returns the least amount of data of the class `own` that the link sends, as a curve over the
-    /// amount that it sends of all classes. The class must be backlogged all the time, and the
-    /// classes in `without` must send nothing. Returns `None` if the scheduler is not a form of
-    /// round robin.
+    /// Returns a lower bound on the data of the class `own` that the link sends, as a curve over
+    /// the amount of data that the link sends of all classes together. The bound holds while the
+    /// class `own` is backlogged, if the classes in `without` send nothing. Returns `None` if the
+    /// scheduler is not a form of round robin.
     pub(super) fn turns_without(
         &self,
         own: Priority,
@@ -235,7 +235,8 @@ impl Port {
         turns::own(&self.scheduler, own, without)
     }
 
-    /// Returns the queue of classes that are served by priority among each other, as a server.
+    /// Returns the queue of the classes in `share`, which are served by priority among each other,
+    /// as a server.
     fn queue(&self, share: Share) -> Result<Queue, PortError> {
         let Share { priorities, service, strict, shaping } = share;
         let several = priorities.len() > 1;

@@ -1,11 +1,11 @@
 //! Flow prolongation: assumes that cross traffic stays on a tandem for longer than it does.
 //!
 //! Flows that come onto a tandem over one link and leave it at different servers are bounded
-//! separately. Each has the others as its cross traffic, so that bursts count twice. If all of them
-//! are assumed to stay as long as the longest one, they are one aggregate, which is bounded once,
-//! back to where its flows part. The price is traffic at servers that it does not visit (Bondorf,
-//! "Better bounds by worse assumptions: improving network calculus accuracy by adding pessimism to
-//! the network model", ICC 2017).
+//! separately. Each of them has the others as its cross traffic, so that bursts count twice. If all
+//! of them are assumed to stay as long as the longest one, they are one aggregate, whose arrivals
+//! are bounded once, from the server at which its flows come together. The price is that flows are
+//! assumed to load servers which they do not visit (Bondorf, "Better bounds by worse assumptions:
+//! improving network calculus accuracy by adding pessimism to the network model", ICC 2017).
 //!
 //! Prolongation is sound for the residual service of PMOO. The proof of PMOO goes backwards over
 //! the servers of the tandem, from the start of one backlogged period to that of the previous one,
@@ -97,7 +97,7 @@ fn merges(groups: &[LinkStays]) -> Vec<Vec<Vec<bool>>> {
     choices
 }
 
-/// Returns the stays of cross flows on a tandem after the given merges.
+/// Returns the stays (cross flows that visit the same servers) on a tandem after the given merges.
 fn variant(stays: &[Stay], groups: &[LinkStays], merges: &[Vec<bool>]) -> Vec<Stay> {
     let mut stays = stays.to_vec();
     for (group, merges) in groups.iter().zip(merges) {

@@ -45,8 +45,8 @@ impl Group {
         GroupKey { set: self.set.number, toggled: self.toggled }
     }
 
-    /// Returns whether the group is a stored set without a change, so that other flows of interest
-    /// need it as well.
+    /// Returns whether the group is a stored set, without a flow added or removed. Other flows of
+    /// interest are then likely to need it as well.
     pub(crate) fn is_plain(&self) -> bool {
         self.toggled.is_none()
     }

@@ -9,8 +9,8 @@ use std::fmt;
 use super::elements::{Multiplexing, Server};
 use crate::Rational;
 
-/// Whether the flow of interest counts when its cross traffic is bounded on the path that both
-/// share.
+/// Whether the flow of interest is counted as traffic at a server when the arrivals of its cross
+/// traffic are bounded, on the path that both share.
 ///
 /// Without the flow of interest the bounds are smaller. Under arbitrary multiplexing that is sound
 /// on a path that no flow leaves and rejoins: the worst scheduler for a flow serves that flow last
@@ -47,7 +47,7 @@ impl fmt::Display for FlowOfInterest {
 ///
 /// "Aggregate" methods treat these flows as one aggregate as far back as they share their path
 /// ("splitting point"); "segregated" methods bound each flow separately from its source and add up.
-/// The residual service on the way is that of PBOO (pay bursts only once: server by server,
+/// The residual service on their path is that of PBOO (pay bursts only once: server by server,
 /// convolved), of PMOO (pay multiplexing only once: the whole path at once), or of tandem matching
 /// (the best decomposition of the path for PMOO). See Bondorf, Nikolaus and Schmitt, "Catching
 /// corner cases in network calculus: flow segregation can improve accuracy", MMB 2018.

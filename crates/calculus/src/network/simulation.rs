@@ -40,10 +40,11 @@ use crate::{Extended, Rational, interrupt};
 
 /// The largest number of flows that take part in a fluid simulation besides the flow of interest.
 const MAX_FLOWS: usize = 24;
-/// The largest number of servers on a path in a fluid simulation. On longer paths the cumulative
-/// processes would have too many knots.
+/// The largest number of servers on a path in a fluid simulation. On longer paths, the data over
+/// time would be functions of too many pieces.
 const LONGEST_PATH: usize = 12;
-/// The largest number of knots of all cumulative processes at one server.
+/// The largest number of knots (points between linear pieces) of all cumulative processes at one
+/// server.
 const MAX_KNOTS: usize = 1_500;
 
 /// The delay and the backlog of a flow in the worst simulated run that was found.
@@ -65,11 +66,11 @@ pub struct Trajectory {
 enum Strategy {
     /// All flows begin to send at the same time.
     Together,
-    /// A cross flow begins such that its first data reach the server where it joins the path of the
-    /// flow of interest together with the first data of that flow.
+    /// A cross flow begins at a time such that its first data reach the server at which it joins
+    /// the path of the flow of interest together with the first data of that flow.
     WithTheFirst,
-    /// A cross flow begins such that its first data reach the server where it joins the path of the
-    /// flow of interest together with the last data of that flow's burst.
+    /// A cross flow begins at a time such that its first data reach the server at which it joins
+    /// the path of the flow of interest together with the last data of that flow's burst.
     WithTheLast,
 }
 
@@ -165,7 +166,8 @@ impl<'n> FluidSetup<'n> {
             }
         }
         let mut order = order(network, &flows)?;
-        // Of the paths of other flows, only the part before the path of interest matters.
+        // Only the part of other flows' paths matters that lies before the path of the flow of
+        // interest.
         let mut needed: HashSet<ServerId> = path.iter().copied().collect();
         for server in order.iter().rev() {
             let feeds = |id: &FlowId| {
@@ -243,7 +245,8 @@ impl<'n> FluidSetup<'n> {
             network.flow(self.flow).arrival.right_limit_at(&Rational::ZERO).into_finite()?;
         let mut offsets: HashMap<FlowId, Rational> =
             self.flows.iter().map(|id| (*id, Rational::ZERO)).collect();
-        // The position of the flow of interest over time depends on the flows that joined before.
+        // The times at which the flow of interest reaches a server depend on the flows that joined
+        // before.
         for (index, server) in path.iter().enumerate().skip(1) {
             if interrupt::is_set() {
                 return None;
@@ -262,7 +265,7 @@ impl<'n> FluidSetup<'n> {
                     _ => arriving.when(&burst)?,
                 };
                 for id in self.flows.iter().filter(|id| self.joins(**id) == Some(*server)) {
-                    // The cross flow's own way to the server takes time as well.
+                    // The cross flow also takes time from its source to the server.
                     let earlier = network.predecessor(*id, *server);
                     let on_its_way = match earlier.and_then(|s| run.get(&(*id, s))) {
                         Some(process) => {

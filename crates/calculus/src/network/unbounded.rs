@@ -2,8 +2,8 @@
 //!
 //! The cross traffic at the servers of a flow's path has passed other servers, so the reason may
 //! lie at any server from which data can reach the path: an overloaded server, a cycle of servers
-//! in which delays grow from round to round, a server that is exactly full and may never catch up
-//! with a burst, or an unbounded arrival curve.
+//! in which delays grow from round to round, a server that is loaded to exactly 100 % and may never
+//! catch up with a burst, or an unbounded arrival curve.
 
 use std::collections::BTreeMap;
 use std::fmt;

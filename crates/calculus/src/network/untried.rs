@@ -7,8 +7,8 @@ use super::analysis::{Analyser, Analysis, AnalysisError};
 use super::elements::{FlowId, Multiplexing};
 use super::settings::{FlowOfInterest, Settings};
 
-/// The number of flows for which an analysis was tried and found inapplicable, after which it
-/// counts as inapplicable to the whole network.
+/// The number of flows that an analysis may refuse in a trial. If it has bounded no flow by then,
+/// it counts as inapplicable to the whole network.
 const MAX_REFUSALS: usize = 3;
 
 /// An analysis that was not tried for a large network, although it may have smaller bounds.
@@ -122,8 +122,8 @@ impl Pace {
         self.spent.mul_f64(flows as f64 / (self.done.max(1) * self.threads) as f64)
     }
 
-    /// Returns the estimate for a cyclic network. In such a network, the first flow also takes the
-    /// time that is needed once to bound the bursts over all cut links. `once` is the time until
+    /// Returns the estimate for a cyclic network. There, the first flow takes additional time,
+    /// which is needed only once, to bound the traffic over all cut links. `once` is the time until
     /// the first flow was finished.
     fn after(self, once: Duration, flows: usize) -> Estimate {
         match self.done {

@@ -2,9 +2,10 @@
 //! divisors.
 //!
 //! Operands are reduced, which the general routines of the number crate do not exploit. A sum needs
-//! only the common divisor of the denominators and one more of that size. A product needs the two
-//! crosswise divisors (Knuth, The Art of Computer Programming, volume 2, section 4.5.1). Common
-//! divisors dominate the cost of arithmetic on long fractions.
+//! only the common divisor of the two denominators, and one more common divisor with numbers of
+//! that size. A product needs only the common divisors of each numerator and the other denominator
+//! (Knuth, The Art of Computer Programming, volume 2, section 4.5.1). Common divisors dominate the
+//! cost of arithmetic on long fractions.
 
 use super::gcd_wide;
 use num_bigint::{BigInt, BigUint};

@@ -26,7 +26,7 @@ proptest! {
     #![proptest_config(config(64))]
 
     #[test]
-    fn evaluation(f in any_infinite_model()) {
+    fn values_and_limits_are_those_of_the_model(f in any_infinite_model()) {
         let curve = f.curve();
         for t in samples(12) {
             prop_assert_eq!(curve.value_at(&t), f.value(&t), "{} at {}", curve, t);
@@ -38,7 +38,7 @@ proptest! {
     }
 
     #[test]
-    fn pointwise(f in any_infinite_model(), g in any_model()) {
+    fn minimum_maximum_and_sum_are_pointwise(f in any_infinite_model(), g in any_model()) {
         let (a, b) = (f.curve(), g.curve());
         let lower = a.minimum(&b).expect("a curve");
         let upper = a.maximum(&b).expect("a curve");
@@ -52,7 +52,9 @@ proptest! {
     }
 
     #[test]
-    fn convolution(f in any_infinite_model(), g in any_infinite_model()) {
+    fn a_convolution_is_the_infimum_over_all_splits(
+        f in any_infinite_model(), g in any_infinite_model()
+    ) {
         let (a, b) = (f.curve(), g.curve());
         let result = a.convolution(&b).expect("a curve");
         for t in samples(14) {
@@ -62,7 +64,7 @@ proptest! {
     }
 
     #[test]
-    fn deconvolution(f in any_model(), g in any_infinite_model()) {
+    fn a_deconvolution_is_the_supremum_over_all_times(f in any_model(), g in any_infinite_model()) {
         let (a, b) = (f.curve(), g.curve());
         let result = a.deconvolution(&b).expect("a curve");
         if rate(&f) > rate(&g) {
@@ -76,7 +78,9 @@ proptest! {
     }
 
     #[test]
-    fn vertical_deviation(f in any_model(), g in any_infinite_model()) {
+    fn the_vertical_deviation_is_the_largest_difference_of_values(
+        f in any_model(), g in any_infinite_model()
+    ) {
         let deviation = f.curve().vertical_deviation(&g.curve()).expect("a deviation");
         let gap = |a: Extended, b: Extended| -sum(&-a, &b);
         for t in samples(20) {
@@ -95,7 +99,7 @@ proptest! {
     }
 
     #[test]
-    fn horizontal_deviation(f in rising_model(), g in rising_model()) {
+    fn the_horizontal_deviation_is_the_largest_delay(f in rising_model(), g in rising_model()) {
         let deviation = f.curve().horizontal_deviation(&g.curve()).expect("a deviation");
         for t in samples(8) {
             let delay = delay_of(&f.value(&t), &t, &g);
@@ -121,7 +125,7 @@ proptest! {
     }
 
     #[test]
-    fn sub_additive_closure(f in rising_model(), start in 0_i64..4) {
+    fn a_sub_additive_closure_is_the_least_cost_of_a_sum(f in rising_model(), start in 0_i64..4) {
         // Then all breakpoints are at whole numbers, and values after time zero are raised.
         let f = doubled(f, start);
         let curve = f.curve();
@@ -141,7 +145,7 @@ proptest! {
     }
 
     #[test]
-    fn pseudo_inverses(f in rising_model()) {
+    fn pseudo_inverses_are_the_times_at_which_values_are_reached(f in rising_model()) {
         let curve = f.curve();
         let lower = curve.lower_pseudo_inverse().expect("an inverse");
         let upper = curve.upper_pseudo_inverse().expect("an inverse");
@@ -170,7 +174,9 @@ proptest! {
     }
 
     #[test]
-    fn composition(f in any_model(), g in rising_model()) {
+    fn a_composition_evaluates_one_curve_at_the_values_of_another(
+        f in any_model(), g in rising_model()
+    ) {
         let result = f.curve().composition(&g.curve()).expect("a curve");
         for t in samples(20) {
             let data = g.value(&t).into_finite().expect("finite");
@@ -179,7 +185,7 @@ proptest! {
     }
 
     #[test]
-    fn monotone_closures(f in any_model()) {
+    fn monotone_closures_are_running_extremes(f in any_model()) {
         let curve = f.curve();
         let upper = curve.upper_non_decreasing().expect("a closure");
         let lower = curve.lower_non_decreasing().expect("a closure");
@@ -213,7 +219,7 @@ proptest! {
     }
 
     #[test]
-    fn rounding(f in any_model()) {
+    fn rounded_curves_have_rounded_values(f in any_model()) {
         let curve = f.curve();
         let (floor, ceil) = (curve.floor().expect("a curve"), curve.ceil().expect("a curve"));
         for t in samples(12) {
@@ -224,7 +230,7 @@ proptest! {
     }
 
     #[test]
-    fn backlogged_period(f in any_model(), g in any_model()) {
+    fn a_backlogged_period_ends_before_its_bound(f in any_model(), g in any_model()) {
         let (a, b) = (f.curve(), g.curve());
         let bound = a.backlogged_period(&b).expect("a bound");
         for t in samples(40).into_iter().filter(|t| t.is_positive()) {
@@ -241,7 +247,7 @@ proptest! {
     }
 
     #[test]
-    fn shifts(f in any_model(), by in 0_i64..30) {
+    fn shifted_curves_have_the_values_of_other_times(f in any_model(), by in 0_i64..30) {
         let by = Rational::ratio(by, 4);
         let curve = f.curve();
         let (earlier, later) = (curve.advanced(&by), curve.delayed(&by));
@@ -260,7 +266,7 @@ proptest! {
 /// Compares the closures of curves that are finite only at a few points. The closure at a time is
 /// the least cost of a sum of these points that adds up to the time.
 #[test]
-fn closures_of_points() {
+fn closures_of_points_are_least_costs_of_sums() {
     let never = || Extended::PositiveInfinity;
     let cases: [&[(usize, i64)]; 5] = [
         &[(2, 3), (5, 4)],
@@ -293,7 +299,7 @@ fn closures_of_points() {
 /// Compares the closures of curves that are finite only on one open segment, for example with the
 /// cost 1 for any time strictly between 2 and 3.
 #[test]
-fn closures_of_segments() {
+fn closures_of_segments_are_least_costs_of_sums() {
     let never = || Extended::PositiveInfinity;
     // The ends of the segment, the limit at its start, and its slope.
     for (from, to, value, slope) in

@@ -59,7 +59,7 @@ fn local_cross_tandem_of_five() {
 }
 
 #[test]
-fn several_token_buckets() {
+fn several_token_buckets_bound_a_flow_together() {
     // Inverting the service curve only at the burst would yield 10.1.
     let arrival = calculus::Curve::token_buckets([(1, 100), (25, 5)]).expect("a curve");
     let one = network(&[rl("10", "10")], &[(arrival, &[0])]);

@@ -25,7 +25,7 @@ fn check(case: &str, network: &Network, flow: &str, published: [&str; 5]) {
 }
 
 #[test]
-fn one_server() {
+fn bounds_for_one_server_are_the_published_ones() {
     let one = network(&[rl("10", "10")], &[(tb("25", "5"), &[0])]);
     check("1", &one, "f0", ["25/2;75"; 5]);
     let full = network(&[rl("10", "10")], &[(tb("25", "5"), &[0]), (tb("25", "5"), &[0])]);
@@ -55,7 +55,7 @@ fn one_server_with_ten_flows() {
 }
 
 #[test]
-fn two_equal_servers() {
+fn bounds_for_two_equal_servers_are_the_published_ones() {
     let tens = [rl("10", "10"), rl("10", "10")];
     let alone = network(&tens, &[(tb("25", "5"), &[0, 1])]);
     check("5", &alone, "f0", ["30;125", "30;125", "45/2;125", "45/2;125", "45/2;125"]);
@@ -72,7 +72,7 @@ fn two_equal_servers() {
 }
 
 #[test]
-fn two_different_servers() {
+fn bounds_for_two_different_servers_are_the_published_ones() {
     let servers = [rl("10", "10"), rl("6", "6")];
     let alone = network(&servers, &[(tb("25", "5"), &[0, 1])]);
     check("9", &alone, "f0", ["31;105", "31;105", "121/6;105", "121/6;105", "121/6;105"]);

@@ -1,4 +1,4 @@
-//! The values that are left for one part of a match.
+//! The domain of one part of a match, such as its mask: the values that are still possible for it.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use num_traits::{One, Zero};
 use crate::bits;
 use crate::parser::Comparison;
 
-/// An interval of numbers without some of them.
+/// An interval of numbers from which some numbers are excluded.
 #[derive(Debug, Clone)]
 pub(super) struct Domain {
     low: BigUint,
@@ -39,7 +39,8 @@ impl Domain {
         self.low <= *value && *value <= self.high && !self.excluded.contains(value)
     }
 
-    /// Keeps the values for which a comparison holds. Returns `None` if nothing is left.
+    /// Keeps only the values for which the comparison with `value` holds. Returns `None` if none
+    /// remains.
     pub(super) fn narrow(&mut self, comparison: Comparison, value: &BigUint) -> Option<()> {
         match comparison {
             Comparison::Equal => {
@@ -70,7 +71,7 @@ impl Domain {
         (self.low <= self.high).then_some(())
     }
 
-    /// Draws a value: often an end of the interval, where faults are likely.
+    /// Draws a value. It is often an end of the interval, because bugs are likely at the ends.
     pub(super) fn draw(&self, random: &mut Rng) -> BigUint {
         match random.u8(0..4) {
             0 => return self.low.clone(),
@@ -78,7 +79,7 @@ impl Domain {
             _ => {}
         }
         let span = &self.high - &self.low + BigUint::one();
-        // More bytes than the span has make all values about equally likely.
+        // The remainder of a random number that has more bytes than the span is nearly uniform.
         let bytes = usize::try_from(span.bits() / 8).unwrap_or(0) + 9;
         let drawn: Vec<u8> = std::iter::repeat_with(|| random.u8(..)).take(bytes).collect();
         let value = &self.low + BigUint::from_bytes_be(&drawn) % span;

@@ -1,4 +1,4 @@
-//! The choice of the match for one key from the values that are left for its parts.
+//! Chooses the match for one key from the domains of the match's parts.
 
 use num_bigint::BigUint;
 use num_traits::Zero;
@@ -9,14 +9,15 @@ use crate::bits;
 use crate::compiled::Part;
 use crate::entry::{Key, KeyType, Kind, Match};
 
-/// The number of values that are tried under one mask.
+/// The number of values that are tried for one mask.
 const VALUES: usize = 8;
 /// The number of masks, prefix lengths or ends of ranges that are drawn for one key.
 const DRAWN: usize = 6;
 
 impl Search<'_, '_> {
-    /// Returns a match for a key whose parts are in the domains and that accepts the value of the
-    /// packet, or `None` if none was found. The preferred match is tried if `prefers`.
+    /// Returns a match for a key that accepts the packet's value and whose parts are in their
+    /// domains. Returns `None` if none was found. If `prefers` is true, the match that the caller
+    /// prefers is tried first.
     pub(super) fn match_for(
         &mut self,
         key: usize,
@@ -113,8 +114,9 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Returns a value of the domain without bits outside a mask: that of `wanted`, or another one
-    /// if that is not in the domain and not required.
+    /// Returns a value of the domain in which only bits of the mask are set. Prefers the bits of
+    /// `wanted` under the mask, if the domain contains that value. Otherwise draws another value,
+    /// or returns `None` if `is_required` is true.
     fn masked(
         &mut self,
         domain: &Domain,
@@ -127,7 +129,7 @@ impl Search<'_, '_> {
             return wanted;
         }
         let drawn = (0..VALUES).map(|number| match number {
-            // The lowest value, rounded up to a multiple of the lowest bit of the mask.
+            // The lowest value of the domain, rounded up to a multiple of the mask's lowest bit.
             0 => {
                 let step = mask.trailing_zeros().unwrap_or(0);
                 ((domain.low() + (BigUint::from(1_u8) << step) - 1_u8) >> step) << step
@@ -179,7 +181,8 @@ impl Search<'_, '_> {
         })
     }
 
-    /// Returns a match of a translated key, which is exact or optional.
+    /// Returns a match for a key that controllers write as a string. Its match kind is exact or
+    /// optional.
     fn text(&mut self, key: usize, kind: Kind, domains: &mut Domains) -> Option<Match<'static>> {
         let mask = domains.slot(key, Part::Mask, 1).clone();
         let TextDomain { must, must_not } = domains.texts.remove(&key).unwrap_or_default();

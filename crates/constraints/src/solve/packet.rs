@@ -1,5 +1,6 @@
-//! Whether an entry can still match the packet that it must match. A branch that excludes this is
-//! left at once: found out only when values are drawn, it would be tried again with all others.
+//! Checks whether the entry in progress can still match the given packet. A branch of the search
+//! that excludes the packet is abandoned immediately. Without this check, the conflict would be
+//! noticed only when values are drawn, again for each combination of the other branches.
 
 use num_bigint::BigUint;
 use num_traits::Zero;
@@ -10,7 +11,8 @@ use crate::compiled::Part;
 use crate::entry::{Key, KeyType, Kind};
 
 impl Search<'_, '_> {
-    /// Returns false if no match for a key with parts in the domains accepts the packet.
+    /// Returns whether there may be a match for the key that accepts the packet's value and whose
+    /// parts are in their domains.
     pub(super) fn may_accept(&self, domains: &Domains, key: usize) -> bool {
         let (Some(Some(packet)), Some(Key { kind, ty: KeyType::Bits(width), .. })) =
             (self.wishes.accepts.get(key), self.constraint.keys.get(key))
@@ -27,7 +29,7 @@ impl Search<'_, '_> {
             }
             Kind::Ternary | Kind::Optional | Kind::Lpm => {
                 let Some(value) = domain(Part::Value) else { return true };
-                // The value has no bits that the packet lacks.
+                // In a match, the value has only bits that the packet's value has as well.
                 if *value.low() > packet {
                     return false;
                 }

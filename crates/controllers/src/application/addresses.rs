@@ -1,4 +1,5 @@
-//! A table of the port at which each address was last seen, for a bounded number of addresses.
+//! A table of the port at which each Ethernet address was last seen, for a bounded number of
+//! addresses.
 
 use std::collections::HashMap;
 
@@ -6,10 +7,11 @@ use openflow::MacAddress;
 
 use super::Port;
 
-/// The number of most recent addresses that are always kept. Up to twice this number may be kept.
+/// The number of addresses in one generation. The table always keeps this many of the addresses
+/// that were seen last, and at most twice as many.
 const GENERATION: usize = 8192;
 
-/// A table of addresses that forgets those that have been silent for the longest time.
+/// A table of Ethernet addresses that forgets those that have been silent for the longest time.
 ///
 /// New addresses enter the younger of two generations. When this generation is full, it becomes the
 /// older one, and the previous older generation is dropped. The table therefore needs no clock, and

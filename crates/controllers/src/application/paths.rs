@@ -1,16 +1,17 @@
-//! A controller application that keeps a topology and provisions paths over all its switches.
+//! A controller application that knows the topology of its switches and provisions paths across
+//! them.
 //!
-//! Links are discovered by LLDP frames (IEEE 802.1AB). Each switch sends one out of every port. The
-//! frame contains the switch and the port, and the port at which it arrives is the other end of the
-//! link. A host is located at the port at which its packets enter, provided that the port has no
-//! link. For a packet to a known host, the application provisions a shortest path, with a rule at
-//! each of its switches, the last switch first. Any other packet is sent out of all ports without a
-//! link, so that it reaches every host and does not circulate. When a link or a switch fails, the
-//! paths over it are rerouted. A switch at which a port goes down or comes up sends LLDP frames
-//! again.
+//! Links are discovered by LLDP frames (IEEE 802.1AB). Each switch sends such a frame out of every
+//! port. The frame contains the numbers of the switch and of the port, and it arrives at the port
+//! at the other end of the link. A host is located at the port at which its packets enter, provided
+//! that the port has no link. For a packet to a known host, the application provisions a shortest
+//! path, with a rule at each switch of the path, the last switch first. Any other packet is sent
+//! out of all ports without a link, so that it reaches every host and does not circulate. When a
+//! link or a switch fails, the paths over it are rerouted. A switch at which a port goes down or
+//! comes up sends LLDP frames again.
 //!
-//! The application has no sockets and no clock: events are passed in, and [`Command`]s are
-//! returned.
+//! The application has no sockets and no clock. Its functions are called with events at switches,
+//! and return the [`Command`]s that the switches must execute.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
@@ -30,12 +31,12 @@ pub struct SwitchId(pub u64);
 /// A command that a switch must execute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Sends a packet out of ports. `ingress` is the packet's ingress port, if it entered the
-    /// network at this switch.
+    /// Sends a packet out of ports.
     PacketOut {
         /// The switch that sends the packet.
         switch: SwitchId,
-        /// The ingress port of the packet.
+        /// The port by which the packet entered this switch, or `None` if it entered the network
+        /// elsewhere or the controller made it.
         ingress: Option<Port>,
         /// The ports by which the packet leaves.
         outputs: Vec<Port>,
@@ -49,7 +50,7 @@ pub enum Command {
         /// The rule to install.
         rule: Rule,
     },
-    /// Removes the rule of a flow.
+    /// Removes the rule that matches a flow.
     Remove {
         /// The switch from which the rule is removed.
         switch: SwitchId,
@@ -69,22 +70,23 @@ impl Command {
     }
 }
 
-/// The location of a port in the network: a switch and its port.
+/// One port in the network, by its switch and its number.
 type SwitchPort = (SwitchId, Port);
 /// The Ethernet addresses of a source and a destination.
 type Pair = (MacAddress, MacAddress);
 
-/// The network as the application knows it: switches, links, hosts, and the paths between hosts.
+/// The network as the application knows it: its switches, links and hosts, and the paths between
+/// hosts.
 #[derive(Debug, Default)]
 pub struct Network {
-    /// The ports of each switch that are up.
+    /// The ports that are up, by switch.
     switches: BTreeMap<SwitchId, BTreeSet<u32>>,
     /// The links between ports, as a map from either end of a link to the other end.
     links: BTreeMap<(SwitchId, u32), (SwitchId, u32)>,
     hosts: HashMap<MacAddress, SwitchPort>,
-    /// The rules along the path of each pair of source and destination.
+    /// The rules that make up the path of each pair of source and destination.
     paths: HashMap<Pair, Vec<(SwitchId, Rule)>>,
-    /// The rules that clients of the northbound interface installed, by switch.
+    /// The rules that clients of the controller's REST interface installed, by switch.
     northbound_rules: BTreeMap<SwitchId, HashMap<Flow, Rule>>,
 }
 
@@ -114,8 +116,8 @@ impl Network {
         self.switches.keys().copied()
     }
 
-    /// Returns the rules that a switch has, without duplicates, or `None` if the switch is not
-    /// connected.
+    /// Returns the rules that this application has installed on a switch, without duplicates, or
+    /// `None` if the switch is not connected.
     pub fn rules_of(&self, switch: SwitchId) -> Option<Vec<Rule>> {
         self.switches.get(&switch)?;
         let of_paths = self.paths.values().flatten().filter(|(at, _)| *at == switch);
@@ -124,16 +126,18 @@ impl Network {
         Some(rules.into_values().collect())
     }
 
-    /// Installs a rule for a client of the northbound interface. The rule is not changed when links
-    /// change. Returns the commands for switches, or `None` if the switch is not connected.
+    /// Installs a rule on behalf of a client of the controller's REST interface. Such a rule
+    /// remains unchanged when links change. Returns the commands for switches, or `None` if the
+    /// switch is not connected.
     pub fn install(&mut self, switch: SwitchId, rule: Rule) -> Option<Vec<Command>> {
         self.switches.get(&switch)?;
         self.northbound_rules.entry(switch).or_default().insert(rule.flow, rule);
         Some(vec![Command::Install { switch, rule }])
     }
 
-    /// Adds a switch that has connected, with these ports up and no rules. Returns the commands
-    /// that discover its links and reroute paths over the switch if it was known before.
+    /// Adds a switch that has connected, with the ports that are up, and assumes that it has no
+    /// rules. Returns the commands that discover its links. If the switch was known before, the
+    /// commands also reroute the paths over it.
     pub fn switch_up(
         &mut self,
         switch: SwitchId,
@@ -158,7 +162,7 @@ impl Network {
     }
 
     /// Records that a port of a switch went down or came up, and starts link discovery at the
-    /// switch. Returns the commands for switches.
+    /// switch. Returns the commands that send LLDP frames and reroute paths.
     pub fn port_changed(&mut self, switch: SwitchId, port: Port, is_up: bool) -> Vec<Command> {
         let Some(ports) = self.switches.get_mut(&switch) else { return Vec::new() };
         let changed = if is_up { ports.insert(port.0) } else { ports.remove(&port.0) };
@@ -173,8 +177,8 @@ impl Network {
         commands
     }
 
-    /// Starts link discovery at a switch. Returns the command that sends an LLDP frame out of each
-    /// port.
+    /// Returns the commands that start link discovery at a switch: each sends an LLDP frame out of
+    /// one port.
     pub fn discover(&self, switch: SwitchId) -> Vec<Command> {
         let ports = self.switches.get(&switch).into_iter().flatten();
         ports
@@ -187,8 +191,8 @@ impl Network {
             .collect()
     }
 
-    /// Processes a packet that a switch sent to the controller, and returns the commands that
-    /// result.
+    /// Processes a packet that a switch sent to the controller: records the host or the link that
+    /// the packet shows. Returns the commands that forward the packet.
     pub fn packet_in(&mut self, switch: SwitchId, port: Port, frame: &[u8]) -> Vec<Command> {
         let Some((addresses, _)) = frame.split_first_chunk::<ETHER_TYPE>() else {
             return Vec::new();
@@ -218,9 +222,9 @@ impl Network {
         }
     }
 
-    /// Returns the rules along a shortest path that leads packets of a pair from the port where
-    /// they enter to the destination. The rule at the last switch comes first. Returns `None` if
-    /// there is no path.
+    /// Returns the rules for a shortest path from the port `from`, where the packets of a pair
+    /// enter the network, to the port `to` of the destination. The rule at the last switch comes
+    /// first. Returns `None` if there is no path.
     fn path(&self, from: SwitchPort, to: SwitchPort, pair: Pair) -> Option<Vec<(SwitchId, Rule)>> {
         let way = self.way(from.0, to)?;
         let (mut at, mut rules) = (from, Vec::new());
@@ -237,9 +241,9 @@ impl Network {
         }
     }
 
-    /// Returns the port by which each switch reaches the destination `to`, for the switches that a
-    /// breadth-first search finds up to `from`. Returns `None` if `from` cannot reach the
-    /// destination.
+    /// Searches breadth-first from the destination `to` until it reaches the switch `from`. Returns
+    /// the output port towards the destination for each switch that the search has reached, or
+    /// `None` if `from` cannot reach the destination.
     fn way(&self, from: SwitchId, to: SwitchPort) -> Option<HashMap<SwitchId, Port>> {
         let mut way = HashMap::from([(to.0, to.1)]);
         let mut queue = VecDeque::from([to.0]);
@@ -303,8 +307,8 @@ impl Network {
         edges.collect()
     }
 
-    /// Processes an LLDP frame of this controller that has arrived at the port `to`, and records
-    /// the link. Returns the commands that result.
+    /// Records the link from which an LLDP frame of this controller has arrived at the port `to`.
+    /// Returns the command that discovers the link's other direction if that is not known yet.
     fn discovered(&mut self, to: SwitchPort, frame: &[u8]) -> Vec<Command> {
         let Some(from) = lldp_origin(frame) else { return Vec::new() };
         let is_up = |(switch, port): SwitchPort| {
@@ -335,8 +339,8 @@ impl Network {
         self.links.retain(|_, to| *to != (switch, port));
     }
 
-    /// Reroutes the paths that use a link which no longer exists, or a switch that `gone` selects.
-    /// Returns the commands for switches.
+    /// Reroutes the paths that use a link which no longer exists, or a switch for which `gone`
+    /// returns true. Returns the commands that install the new rules and remove the old ones.
     fn reroute(&mut self, gone: impl Fn(SwitchId) -> bool) -> Vec<Command> {
         let links = &self.links;
         let is_broken = |rules: &[(SwitchId, Rule)]| {
@@ -375,8 +379,8 @@ impl Network {
     }
 }
 
-/// Returns an LLDP frame that contains a switch and a port: the chassis id and the port id are
-/// locally assigned (subtype 7), and the time to live is two minutes.
+/// Returns an LLDP frame that identifies a switch and one of its ports. The chassis ID and the port
+/// ID are locally assigned (subtype 7), and the time to live is two minutes.
 fn lldp(switch: SwitchId, port: Port) -> Vec<u8> {
     let mut frame = Vec::with_capacity(60);
     frame.extend_from_slice(&NEAREST_BRIDGE);
@@ -396,7 +400,8 @@ fn lldp(switch: SwitchId, port: Port) -> Vec<u8> {
     frame
 }
 
-/// Returns the switch and the port in an LLDP frame that [`lldp`] made, or `None` for other frames.
+/// Returns the switch and the port that an LLDP frame of [`lldp`] identifies, or `None` for other
+/// frames.
 fn lldp_origin(frame: &[u8]) -> Option<SwitchPort> {
     let mut rest = frame.get(14..)?;
     let (mut switch, mut port) = (None, None);
@@ -433,7 +438,8 @@ pub(crate) mod tests {
     const LINKS: [(u64, u32, u64, u32); 4] =
         [(1, 1, 2, 1), (2, 2, 4, 1), (1, 2, 3, 1), (3, 2, 4, 2)];
 
-    /// Forwards LLDP frames over the links of a ring of four switches with three ports each.
+    /// Carries the LLDP frames in `commands` over the links of a network, as its switches would:
+    /// each frame becomes a packet-in at the other end of the link.
     fn deliver(network: &mut Network, commands: &[Command], links: &[(u64, u32, u64, u32)]) {
         for command in commands {
             let Command::PacketOut { switch, outputs, frame, ingress: None } = command else {

@@ -1,5 +1,5 @@
-//! Tests of the decisions of forwarding applications about frames: forward, flood or drop, and the
-//! rule that is installed.
+//! Tests of the decisions of forwarding applications: whether they forward, flood or drop a frame,
+//! and which rule they install.
 
 use super::*;
 

@@ -1,26 +1,28 @@
-//! The predicted results of a measurement of a modelled controller, which are computed without a
-//! clock.
+//! Predicts the results of a measurement of a modelled controller, without waiting for the modelled
+//! times to pass.
 
 use std::time::Duration;
 
 use super::ServiceQueue;
 
-/// Packet-ins at constant rates, as `planimeter probe` sends them.
+/// The packet-ins that a measurement sends: every switch sends at a constant rate, as with
+/// `planimeter probe`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load {
     /// The number of switches.
     pub switches: u32,
-    /// The rate of each switch, in packet-ins per second.
+    /// The number of packet-ins per second that each switch sends.
     pub rate: f64,
-    /// Whether all switches send at the same moments. If false, they are staggered evenly.
+    /// Whether all switches send at the same moments. If false, their packet-ins are evenly
+    /// staggered.
     pub in_phase: bool,
-    /// The time for which packet-ins are sent before they are measured.
+    /// The time before the measurement in which packet-ins are sent but not measured.
     pub warm_up: Duration,
-    /// The time for which packet-ins are measured. None are sent afterwards.
+    /// The duration of the measurement, after which no packet-ins are sent.
     pub measure: Duration,
 }
 
-/// The packet-ins of a load, with the predicted times of their answers.
+/// The packet-ins of a measurement, with the predicted times of their answers.
 #[derive(Clone, Debug)]
 pub struct Forecast {
     load: Load,
@@ -34,7 +36,7 @@ struct Packet {
     answered: Option<Duration>,
 }
 
-/// Computes when a controller with this queue answers each packet-in of `load`.
+/// Computes when a controller with the queue `queue` answers each packet-in of `load`.
 #[must_use]
 pub fn forecast(mut queue: ServiceQueue, load: &Load) -> Forecast {
     let end = load.warm_up + load.measure;
@@ -58,7 +60,7 @@ pub fn forecast(mut queue: ServiceQueue, load: &Load) -> Forecast {
 }
 
 impl Forecast {
-    /// Returns the rate of answers per second that arrive while packet-ins are measured.
+    /// Returns the predicted number of answers per second that arrive during the measurement.
     #[must_use]
     pub fn received_rate(&self) -> f64 {
         let arrived = self.packets.iter().filter(|packet| self.is_answered_in_window(packet));
@@ -73,22 +75,22 @@ impl Forecast {
         lost as f64 / measured().count().max(1) as f64
     }
 
-    /// Returns the mean round-trip time in seconds of the measured packet-ins, whenever they are
-    /// answered, or `None` without answers.
+    /// Returns the mean round-trip time, in seconds, of the packet-ins that are sent during the
+    /// measurement, even if they are answered later. Returns `None` if there are no answers.
     #[must_use]
     pub fn mean_time(&self) -> Option<f64> {
         mean_time(self.packets.iter().filter(|packet| packet.sent >= self.load.warm_up))
     }
 
-    /// Returns the mean round-trip time in seconds of the answers that arrive while packet-ins are
-    /// measured, or `None` without answers.
+    /// Returns the mean round-trip time, in seconds, of the answers that arrive during the
+    /// measurement. Returns `None` if there are no answers.
     #[must_use]
     pub fn mean_time_in_window(&self) -> Option<f64> {
         mean_time(self.packets.iter().filter(|packet| self.is_answered_in_window(packet)))
     }
 
-    /// Returns the number of unanswered packet-ins of each switch at the time `at`, which counts
-    /// from the first packet-in.
+    /// Returns for each switch how many of its packet-ins are unanswered at the time `at`, which
+    /// counts from the first packet-in.
     #[must_use]
     pub fn outstanding(&self, at: Duration) -> Vec<u64> {
         let mut counts = vec![0; self.load.switches as usize];

@@ -1,16 +1,18 @@
-//! The queue of packet-ins at a controller. Callers pass the time.
+//! The queue in which a modelled controller serves packet-ins. It has no clock: callers pass the
+//! time.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::Loss;
 
-/// The times that a stage takes for a packet-in, as rows by the number of switches. The last row
-/// that starts at or below the actual number applies.
+/// The time that a stage takes for a packet-in, depending on the number of connected switches. The
+/// rows are in ascending order of `from`, and the last row whose `from` is not above the number of
+/// switches applies.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StageTimes(pub(crate) Vec<Row>);
 
-/// The time that a stage takes for a packet-in if at least this number of switches is connected.
+/// The time that a stage takes for a packet-in while at least `from` switches are connected.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Row {
     pub(crate) from: usize,
@@ -35,35 +37,37 @@ impl StageTimes {
     }
 }
 
-/// A stage, and the time at which it has served all packet-ins that it has accepted.
+/// A stage, and the time at which it will have served all packet-ins that it has accepted.
 #[derive(Clone, Debug)]
 struct Station {
     times: StageTimes,
     free_at: Duration,
 }
 
-/// The queue of a controller's packet-ins. Stages serve the packet-ins of all switches one by one,
-/// in the order of their arrival.
+/// The queue in which a controller serves packet-ins. Each stage serves the packet-ins of all
+/// switches one by one, in the order of their arrival.
 #[derive(Clone, Debug)]
 pub struct ServiceQueue {
     stations: Vec<Station>,
-    /// The time between the last stage and the answer.
+    /// The time from the end of the last stage until the answer is sent.
     delay: Duration,
     most_waiting: Option<usize>,
     losses: Option<Losses>,
-    /// The times of the answers that were still due at the last arrival, in order.
+    /// The times of the answers that were not yet sent when the last packet-in arrived, in
+    /// ascending order.
     answers: VecDeque<Duration>,
 }
 
-/// The record of packet-ins in excess of a rate, of which a share is lost.
+/// The state that decides which packet-ins are lost when they arrive above a certain rate.
 #[derive(Clone, Copy, Debug)]
 struct Losses {
     line: Loss,
-    /// The number of packet-ins that may still arrive before they exceed the rate.
+    /// The number of packet-ins that may arrive at once without counting as above the rate (a token
+    /// bucket).
     allowance: f64,
     last_arrival: Duration,
-    /// The accumulated shares of earlier excess packet-ins, from 0 to 1. Whenever they reach 1, a
-    /// packet-in is lost.
+    /// The sum of `Loss::share` over the packet-ins above the rate. Whenever it reaches 1, a
+    /// packet-in is lost and 1 is subtracted.
     owed: f64,
 }
 

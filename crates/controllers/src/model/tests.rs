@@ -1,4 +1,5 @@
-//! Tests of the model of the P4RCProbe paper, and of forecasts in overload.
+//! Tests of the model of the controller in the P4RCProbe paper, and of forecasts for an overloaded
+//! controller.
 
 use std::time::Duration;
 
@@ -98,10 +99,10 @@ fn files_whose_times_cannot_be_computed_are_refused_with_a_reason() {
 }
 
 proptest! {
-    /// For any model, the forecast in overload is that of a queue which is never empty. The answer
-    /// rate is one over the cost of the slowest stage. The backlog grows by the difference of the
-    /// offered rate and the answer rate, so the packet-ins that are answered within the time W wait
-    /// for W/2 (1 - rate/offered) on average.
+    /// Checks that the forecast for any overloaded model is that of a queue which is never empty.
+    /// The answer rate is the inverse of the time that the slowest stage takes. The backlog grows
+    /// by the difference of the offered rate and the answer rate, so the packet-ins that are
+    /// answered within the time W wait for W/2 (1 - rate/offered) on average.
     #[test]
     fn forecasts_in_overload_are_those_of_the_queue(
         first in 300.0f64..3000.0,

@@ -1,5 +1,5 @@
-//! The REST interface of the stand-in for ONOS: the part of ONOS's interface that the probe uses.
-//! Fields are those of ONOS 2.5.
+//! The REST interface of the stand-in for ONOS. It consists of the requests that the probe makes.
+//! The fields of requests and responses are those of ONOS 2.5.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -1,4 +1,5 @@
-//! The state of the stand-in for ONOS: applications, netcfg and devices.
+//! The state of the stand-in for ONOS: its applications, its netcfg (network configuration) and its
+//! devices.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +22,7 @@ const DRIVER: &str = "bmv2";
 /// The names of the pipelines (pipeconfs) that the stand-in for ONOS has.
 const PIPECONFS: [&str; 2] = ["org.onosproject.pipelines.basic", "p4-tutorial-pipeconf"];
 
-/// The netcfg and the devices of the stand-in for ONOS.
+/// The netcfg (network configuration) and the devices of the stand-in for ONOS.
 #[derive(Debug)]
 pub(super) struct Store {
     fleet: Fleet,
@@ -29,7 +30,8 @@ pub(super) struct Store {
     devices: BTreeMap<String, Device>,
     /// The pipeline that each device had when it was first created. Deleted devices are included.
     first_pipeconfs: BTreeMap<String, String>,
-    /// Whether the netcfg of some device was deleted before the device.
+    /// Whether a netcfg was deleted before its device, after which the stand-in, like ONOS, no
+    /// longer works.
     is_damaged: bool,
 }
 
@@ -48,7 +50,7 @@ impl Device {
     }
 }
 
-/// The outcome of deleting a device or its netcfg.
+/// The outcome of a request to delete a device or its netcfg.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Deletion {
     Done,

@@ -1,4 +1,5 @@
-//! Tests of the stand-in's answers over REST, without a socket. No switch listens at the addresses.
+//! Tests of the REST interface of the stand-in for ONOS, without sockets. No switch listens at the
+//! addresses in the requests.
 
 use std::sync::Mutex;
 
@@ -49,7 +50,7 @@ impl Client {
         assert_eq!(status, StatusCode::OK);
     }
 
-    /// Returns the driver of each device, whose name contains driver and pipeconf.
+    /// Returns the driver and the pipeconf of each device, which ONOS reports as one name.
     fn drivers(&self) -> Vec<String> {
         let (status, known) = self.get("/devices");
         assert_eq!(status, StatusCode::OK);
@@ -58,7 +59,7 @@ impl Client {
     }
 }
 
-/// Runs a test inside a runtime, which the tasks that dial devices need.
+/// Runs a test inside an asynchronous runtime, since the tasks that connect to devices need one.
 fn with_client(test: impl FnOnce(&Client)) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let _guard = runtime.as_ref().expect("a runtime").enter();

@@ -7,16 +7,17 @@ use std::sync::Arc;
 
 use rustls::{ServerConfig, ServerConnection};
 
-/// The number of sent bytes after which they are removed from the buffer even if the buffer
-/// contains bytes that are not sent yet.
+/// The number of sent bytes in the buffer that makes the connection remove them, even if bytes that
+/// are not sent yet follow them.
 const COMPACT: usize = 256 * 1024;
 
-/// A connection, with the bytes that wait to be sent.
+/// A connection to a switch, with the bytes that wait to be sent.
 #[derive(Debug)]
 pub(super) struct Connection {
     socket: TcpStream,
     tls: Option<Box<ServerConnection>>,
-    /// A buffer with the bytes to send, from index `sent` on. Writers append to it.
+    /// The buffer for outgoing bytes, to which writers append. The bytes from index `sent` on have
+    /// not been sent yet.
     pub(super) out: Vec<u8>,
     sent: usize,
 }
@@ -44,7 +45,7 @@ impl Connection {
         self.tls.as_ref().is_some_and(|tls| tls.is_handshaking())
     }
 
-    /// Returns whether encrypted bytes wait until the socket accepts them.
+    /// Returns whether encrypted bytes wait for the socket to accept them.
     pub(super) fn wants_to_send(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.wants_write())
     }
@@ -67,8 +68,8 @@ impl Connection {
         }
     }
 
-    /// Writes bytes until the socket accepts no more. Returns whether bytes remain, for which the
-    /// socket must become writable.
+    /// Writes bytes until the socket accepts no more. Returns whether bytes remain to be sent once
+    /// the socket is writable again.
     pub(super) fn flush(&mut self) -> io::Result<bool> {
         loop {
             let waiting = self.out.get(self.sent..).unwrap_or(&[]);

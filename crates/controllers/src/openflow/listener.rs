@@ -8,8 +8,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 
 /// The number of connections that may wait to be accepted, which the system may reduce. The
-/// standard library's 128 are too few, because clients retry further connections only after a
-/// second.
+/// standard library's 128 are too few: when thousands of switches connect at once, connections
+/// beyond them are retried only after a second.
 const BACKLOG: i32 = 4096;
 
 /// Creates a listening socket that does not block.
@@ -31,7 +31,7 @@ pub(super) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     Ok(TcpListener::from(socket))
 }
 
-/// Waits until a connection can be accepted. Returns whether one arrived in time.
+/// Waits until a connection can be accepted. Returns whether one arrived within `patience`.
 pub(super) fn wait(listener: &TcpListener, patience: Duration) -> io::Result<bool> {
     let timeout = timespec(patience);
     match poll(&mut [PollFd::new(listener, PollFlags::IN)], Some(&timeout)) {

@@ -1,4 +1,4 @@
-//! The messages of the controllers to switches, in either version.
+//! Builds the messages that controllers send to switches, in OpenFlow 1.0 or 1.3.
 
 use ::openflow::v1_0::PortNo;
 use ::openflow::wire::{PacketIn, PacketOutFields};
@@ -8,13 +8,14 @@ use crate::application::{Flow, Port, Rule};
 
 /// The priority of the rules that forward packets to a port.
 const FORWARD: u16 = 10;
-/// The priority of the rules that send packets to the controller even if another rule forwards
-/// them.
+/// The priority of the rules that send packets to the controller, which is higher than that of
+/// rules that forward packets.
 const ALWAYS_TO_CONTROLLER: u16 = 40_000;
 /// The EtherType of ARP.
 const ARP: u16 = 0x0806;
 
-/// Appends a flow-mod that deletes all flow entries, so that the switch starts in a known state.
+/// Appends a flow-mod that deletes all flow entries of the switch, so that it starts in a known
+/// state.
 pub(super) fn forget_all(version: Version, xid: Xid, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     match version {
         Version::V1_0 => {
@@ -29,7 +30,7 @@ pub(super) fn forget_all(version: Version, xid: Xid, out: &mut Vec<u8>) -> Resul
     }
 }
 
-/// Appends a barrier request, so that the switch processes the previous messages before any later
+/// Appends a barrier request, which makes the switch process the previous messages before any later
 /// one.
 pub(super) fn barrier(version: Version, xid: Xid, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     match version {
@@ -38,9 +39,9 @@ pub(super) fn barrier(version: Version, xid: Xid, out: &mut Vec<u8>) -> Result<(
     }
 }
 
-/// Appends a flow-mod with a rule that sends packets which match no other rule to the controller.
-/// Without this rule, switches of OpenFlow 1.3 drop these packets (OpenFlow 1.3.5, 5.4). Switches
-/// of OpenFlow 1.0 send them to the controller without a rule, so nothing is appended.
+/// Appends a flow-mod with a table-miss rule, which sends packets that match no other rule to the
+/// controller. Without this rule, switches of OpenFlow 1.3 drop these packets (OpenFlow 1.3.5,
+/// 5.4). Nothing is appended in OpenFlow 1.0, where switches send them to the controller anyway.
 pub(super) fn table_miss(
     version: Version,
     xid: Xid,
@@ -59,8 +60,8 @@ pub(super) fn table_miss(
     }
 }
 
-/// Appends a flow-mod with a rule that sends ARP to the controller, even if another rule would
-/// forward the packets.
+/// Appends a flow-mod with a rule that sends ARP packets to the controller, even if they match
+/// another rule.
 pub(super) fn arp_to_controller(
     version: Version,
     xid: Xid,
@@ -88,8 +89,8 @@ pub(super) fn arp_to_controller(
     }
 }
 
-/// Appends a flow-mod that installs a rule. It names no buffered packet: the packet-out that
-/// follows releases the buffer.
+/// Appends a flow-mod that installs a rule. The flow-mod does not refer to the packet that the
+/// switch has buffered, because the packet-out that follows releases it.
 pub(super) fn install(
     version: Version,
     xid: Xid,
@@ -123,7 +124,7 @@ pub(super) fn install(
     }
 }
 
-/// Appends a flow-mod that removes the rule of a flow.
+/// Appends a flow-mod that removes the rule that matches a flow.
 pub(super) fn remove(
     version: Version,
     xid: Xid,
@@ -165,8 +166,8 @@ fn match_v1_3(flow: &Flow) -> v1_3::Match {
         .with_eth_src(flow.source)
 }
 
-/// Appends a packet-out that sends a packet out of ports. `ingress` is the port by which the packet
-/// entered, or `None` if it entered by no port.
+/// Appends a packet-out that sends a packet out of `outputs`. `ingress` is the port by which the
+/// packet entered the switch, or `None` if it entered by no port.
 pub(super) fn send(
     version: Version,
     xid: Xid,
@@ -187,8 +188,8 @@ pub(super) fn send(
     fields.emit(version, xid, frame, out)
 }
 
-/// Appends a request of the controller for a role (OpenFlow 1.3.5, 6.3.6). OpenFlow 1.0 has no
-/// roles, so nothing is appended.
+/// Appends a request for a role of this controller at the switch (OpenFlow 1.3.5, 6.3.6). OpenFlow
+/// 1.0 has no roles, so nothing is appended.
 pub(super) fn role(
     version: Version,
     xid: Xid,
@@ -205,8 +206,8 @@ pub(super) fn role(
     }
 }
 
-/// Appends a request for the ports of a switch. Nothing is appended in OpenFlow 1.0, where the
-/// features of the switch contain its ports.
+/// Appends a request for a list of the switch's ports. Nothing is appended in OpenFlow 1.0, where
+/// the switch has already reported its ports in the handshake.
 pub(super) fn ports(version: Version, xid: Xid, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     match version {
         Version::V1_0 => Ok(()),
@@ -217,9 +218,9 @@ pub(super) fn ports(version: Version, xid: Xid, out: &mut Vec<u8>) -> Result<(),
     }
 }
 
-/// Appends a packet-out that answers a packet-in. It sends the buffered packet if the switch kept
-/// it, and otherwise the packet in the packet-in message. Without outputs, the switch drops the
-/// packet and frees its buffer.
+/// Appends a packet-out in answer to a packet-in. It makes the switch send the packet that it
+/// buffered, or the packet in the packet-in message if it buffered none. If `outputs` is empty, the
+/// switch drops the packet and frees its buffer.
 pub(super) fn answer(
     packet_in: &PacketIn<&[u8]>,
     outputs: &[PortNumber],

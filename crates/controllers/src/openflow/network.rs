@@ -1,18 +1,18 @@
-//! Converts messages of switches to events for path provisioning, the application that decides over
-//! all switches. Also defines the role that a controller requests if the switches have several.
+//! Converts messages of switches to the events on which path provisioning decides. Also defines the
+//! role that a controller requests if switches are connected to several controllers.
 
 use ::openflow::v1_3::{ControllerRole, MultipartReplyBody};
 use ::openflow::{PortNumber, Version, v1_0, v1_3};
 
 use crate::application::Port;
 
-/// The role of a controller, if the switches have several controllers.
+/// The part of a controller among several controllers of the same switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Part {
-    /// There are no other controllers of the switches.
+    /// This controller is the only one.
     #[default]
     Alone,
-    /// The controller is the master as long as it runs.
+    /// The controller requests the role of the master from the start.
     Active,
     /// The controller is a slave until the active controller is gone.
     Standby,
@@ -21,8 +21,8 @@ pub enum Part {
 }
 
 impl Part {
-    /// Returns the role that the controller requests, and the generation id of the request. The
-    /// generation id of a successor is higher than that of its predecessor, so that switches accept
+    /// Returns the role that the controller requests, and the generation ID of the request. The
+    /// generation ID of a successor is higher than that of its predecessor, so that switches accept
     /// the successor as the new master (OpenFlow 1.3.5, 6.3.6).
     pub(super) fn role(self) -> (ControllerRole, u64) {
         match self {
@@ -45,7 +45,8 @@ pub(super) enum NetworkEvent {
     PacketIn { port: Port, frame: Vec<u8> },
 }
 
-/// Returns the event about ports in a switch's message, or `None` if the message contains none.
+/// Returns the event about ports that a switch's message reports, or `None` if the message is about
+/// something else.
 pub(super) fn event(version: Version, frame: &[u8]) -> Option<NetworkEvent> {
     match version {
         Version::V1_0 => match v1_0::Message::decode(frame).ok()?.1 {

@@ -1,17 +1,17 @@
-//! Prepared answers for the null responder.
+//! Prepared answers of the null responder, which answers every packet-in with the same bytes.
 //!
-//! In a flood of tens of millions of packet-ins per second, some 50 ns are available for each. This
-//! is less than the time to read a packet-in and write its answer. Therefore, only the lengths and
-//! types of messages are read to count packet-ins, and one copy of a prepared packet-out is
+//! At tens of millions of packet-ins per second, some 50 ns are available for each. This is less
+//! than the time to parse a packet-in and build its answer. Therefore, only the lengths and types
+//! of messages are read in order to count packet-ins, and one copy of a prepared packet-out is
 //! appended for each.
 
 use ::openflow::wire::PacketOutFields;
 use ::openflow::{BufferId, EncodeError, PortNumber, Version, Xid};
 
-/// The number of prepared answers in a block, which are appended together.
+/// The number of answers in a prepared block, from which several answers are copied at once.
 const BLOCK: usize = 1024;
 
-/// A block of equal answers: packet-outs to port 1 without packet and buffer.
+/// A block of equal answers. Each answer is a packet-out to port 1 without a packet and a buffer.
 #[derive(Debug)]
 pub(super) struct Prepared {
     block: Vec<u8>,

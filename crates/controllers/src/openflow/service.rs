@@ -1,5 +1,4 @@
-//! The answers of a modelled controller, which wait until the controller's queue has served their
-//! packet-ins.
+//! Delays the answers of a modelled controller until its queue has served their packet-ins.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,7 +6,8 @@ use std::time::Duration;
 
 use crate::model::ServiceQueue;
 
-/// The queue that all switches share, and the number of connected switches.
+/// The queue of a modelled controller, which all switches share, and the number of connected
+/// switches.
 #[derive(Debug)]
 pub(super) struct Service(Mutex<State>);
 
@@ -27,7 +27,8 @@ impl Service {
     }
 }
 
-/// The answers to one switch that are not due yet, in the order in which they become due.
+/// The answers to one switch that are not due yet, in ascending order of the times at which they
+/// are due.
 #[derive(Debug)]
 pub(super) struct WaitingAnswers {
     service: Arc<Service>,
@@ -41,7 +42,7 @@ struct WaitingAnswer {
 }
 
 impl WaitingAnswers {
-    /// Creates the list for a switch that has just connected.
+    /// Counts a switch that has just connected, and creates the list of its answers.
     pub(super) fn open(service: &Arc<Service>) -> Self {
         service.state().switches += 1;
         Self { service: Arc::clone(service), answers: VecDeque::new() }
@@ -74,8 +75,8 @@ impl WaitingAnswers {
 }
 
 impl Drop for WaitingAnswers {
-    /// Removes the switch, which has disconnected. With the last switch, the waiting packet-ins are
-    /// removed.
+    /// Stops counting the switch, which has disconnected. If it was the last one, the queue is
+    /// cleared.
     fn drop(&mut self) {
         let mut state = self.service.state();
         state.switches = state.switches.saturating_sub(1);

@@ -1,8 +1,8 @@
-//! The conversation with one switch, without sockets: it receives bytes and the time, and returns
-//! bytes.
+//! The protocol state of the connection to one switch, without sockets: it receives bytes and the
+//! time, and returns the bytes to send.
 //!
-//! Handshake and keep-alives are those of the crate `openflow`. Once the session is open,
-//! packet-ins take a fast path that reads them in place. Other messages are rare.
+//! The handshake and the keep-alives are those of the crate `openflow`. Once the session is open,
+//! packet-ins take a fast path that parses them in place. Other messages are rare.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,9 +22,9 @@ use crate::application::paths::Command;
 use crate::application::{Application, Decision, Forwarding, Port};
 use crate::counters::Tally;
 
-/// The first transaction id of keep-alives, far from those of the handshake.
+/// The first transaction ID of echo requests, far from those of the handshake.
 const KEEPALIVE_XID: Xid = Xid(0x8000_0000);
-/// The first transaction id of the messages that follow the handshake, which uses lower ids.
+/// The first transaction ID of the messages after the handshake, which uses lower IDs.
 const FIRST_XID: u32 = 0x100;
 /// The maximum time from connecting until the session of a switch is open.
 const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(15);
@@ -50,7 +50,7 @@ impl Policy {
         self.part == Part::Standby
     }
 
-    /// Returns whether answers wait in the queue of a modelled controller.
+    /// Returns whether a modelled controller delays the answers.
     pub(super) fn delays_answers(&self) -> bool {
         self.service.is_some()
     }
@@ -95,8 +95,8 @@ pub(super) struct Session {
     began: Duration,
     mode: Mode,
     next_xid: u32,
-    /// The answers that are not due yet, or `None` if no forwarding application with a queue is
-    /// used.
+    /// The answers that are not due yet. It is `None` unless a forwarding application runs with the
+    /// queue of a modelled controller.
     waiting: Option<WaitingAnswers>,
 }
 
@@ -112,18 +112,21 @@ enum Mode {
     Prepared(Version, Prepared),
 }
 
-/// The results of processing a chunk of received bytes, except for the answers.
+/// The outcome of processing a chunk of received bytes, except for the answers, which are appended
+/// to the connection's buffer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Received {
-    /// The datapath id and the version, if this chunk has opened the session.
+    /// The datapath ID of the switch and the OpenFlow version, if this chunk has opened the
+    /// session.
     pub(super) opened: Option<(DatapathId, Version)>,
-    /// The reason of the last request that the switch refused, if it refused one.
+    /// The last error with which the switch refused a message in this chunk, if there is one.
     pub(super) refusal: Option<Refusal>,
-    /// The events at the switch for path provisioning, which are empty for other applications.
+    /// The events at the switch that path provisioning must process. It is empty for other
+    /// applications.
     pub(super) events: Vec<NetworkEvent>,
 }
 
-/// The type and code of an error message, in the numbering of the version.
+/// The type and the code of an OpenFlow error message, as numbered in the negotiated version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) error_type: u16,
@@ -148,7 +151,7 @@ impl Session {
         }
     }
 
-    /// Returns whether the session is open, so that packet-ins are processed.
+    /// Returns whether the handshake is complete, so that packet-ins are processed.
     pub(super) fn is_open(&self) -> bool {
         !matches!(self.mode, Mode::Opening)
     }
@@ -204,8 +207,8 @@ impl Session {
         Ok(received)
     }
 
-    /// Sends an echo request to the switch if it has been silent. Returns an error if the switch
-    /// has not answered in time.
+    /// Sends an echo request to the switch if the switch has sent nothing for some time. Returns an
+    /// error if the switch has not replied in time.
     pub(super) fn tick(&mut self, now: Duration, out: &mut Vec<u8>) -> Result<(), SessionError> {
         match self.handshake.stage() {
             Stage::Ready(version) => match self.keepalive.poll(version, now, out) {
@@ -219,8 +222,8 @@ impl Session {
         }
     }
 
-    /// Appends the answer to a packet-in, or stores it until the queue of a modelled controller has
-    /// served the packet-in.
+    /// Appends the answer to a packet-in. With a modelled controller, the answer is stored instead
+    /// until the controller's queue has served the packet-in.
     fn answer_when_due(
         &mut self,
         decision: Decision,
@@ -328,7 +331,8 @@ impl Session {
         Ok(())
     }
 
-    /// Appends the messages that bring the switch into the initial state for the application.
+    /// Appends the messages that prepare the switch for the application once the handshake is
+    /// complete.
     fn open(
         &mut self,
         policy: &Policy,
@@ -366,16 +370,16 @@ impl Session {
         Ok(())
     }
 
-    /// Appends a request for the role that the controller has among several controllers of the
-    /// switch.
+    /// Appends a request for the controller's role at the switch, where several controllers are
+    /// connected to it.
     fn ask_role(&mut self, part: Part, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let Some(version) = self.handshake.version() else { return Ok(()) };
         let (role, generation) = part.role();
         messages::role(version, self.take_xid(), role, generation, out)
     }
 
-    /// Makes the controller the master of the switch, in place of a controller that is gone. The
-    /// rules of that controller remain.
+    /// Makes the controller the master of the switch, in place of the active controller, which is
+    /// gone. The rules that the active controller installed remain.
     pub(super) fn take_over(
         &mut self,
         policy: &Policy,
@@ -387,7 +391,7 @@ impl Session {
         messages::ports(version, self.take_xid(), out)
     }
 
-    /// Appends the messages that make the switch execute a command of the network.
+    /// Appends the message that makes the switch execute a command of path provisioning.
     pub(super) fn command(
         &mut self,
         policy: &Policy,
@@ -417,7 +421,7 @@ impl Session {
     }
 }
 
-/// Returns whether the frame is a packet-in of the negotiated version.
+/// Returns whether a message is a packet-in of the negotiated version.
 fn is_packet_in(frame: &[u8], version: Version) -> bool {
     frame.starts_with(&[version.wire(), MessageType::PACKET_IN.0])
 }

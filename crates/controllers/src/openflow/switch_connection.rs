@@ -1,5 +1,5 @@
-//! The connection of a controller to a single switch, for programs that act as the controller of a
-//! switch while they measure it.
+//! The connection of a controller to a single switch. Programs use it that act as the controller of
+//! a switch while they measure the switch.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -17,9 +17,9 @@ use super::connection::Connection;
 use super::listener::{self, timespec};
 use super::{ServerTls, TlsError};
 
-/// The interval at which the wait for a switch checks whether it must stop.
+/// The interval at which `SwitchConnection::accept` checks whether it must stop.
 const LOOK: Duration = Duration::from_millis(50);
-/// The number of bytes that are read at once.
+/// The maximum number of bytes that are read at once.
 const CHUNK: usize = 64 << 10;
 
 /// The reason why a switch could not be connected, or why its connection ended.
@@ -35,19 +35,20 @@ pub enum SwitchConnectionError {
     /// The switch connected, but the session did not open in time.
     #[error("the session did not open in time: {diagnosis}")]
     Unfinished {
-        /// The stage that the session reached, and what it lacked.
+        /// The stage of the handshake that the session reached, and the message that did not
+        /// arrive.
         diagnosis: String,
     },
-    /// The wait for a switch was interrupted.
+    /// The wait for a switch was interrupted by the caller.
     #[error("interrupted")]
     Interrupted,
     /// The switch closed the connection.
     #[error("it closed the connection")]
     Closed,
-    /// The switch sends bytes that are no OpenFlow messages.
+    /// The switch sends bytes that are not OpenFlow messages.
     #[error("{0}")]
     Framing(#[from] FramingError),
-    /// The certificate, the key or the authorities for TLS cannot be used.
+    /// The certificate, the key or the certificate authorities for TLS cannot be used.
     #[error(transparent)]
     Certificates(#[from] TlsError),
     /// The switch connected, but TLS could not be established.
@@ -62,7 +63,7 @@ pub enum SwitchConnectionError {
     /// The session with the switch cannot be opened or continued.
     #[error("{0}")]
     Handshake(#[from] HandshakeError),
-    /// The system reports an error of the connection.
+    /// The system reported an error of the connection.
     #[error("{0}")]
     System(#[from] io::Error),
 }
@@ -81,7 +82,7 @@ pub struct SwitchConnection {
 }
 
 impl SwitchConnection {
-    /// The first transaction id that a caller may use. The handshake uses lower ids.
+    /// The first transaction ID that a caller may use. The handshake uses lower IDs.
     pub const FIRST_XID: u32 = 1 << 16;
 
     /// Creates the listening socket to which a switch can connect. With port 0, the system chooses
@@ -93,9 +94,9 @@ impl SwitchConnection {
         listener::listen(address)
     }
 
-    /// Waits for a switch for at most `patience`, and then for its handshake for at most
-    /// `patience`. Offers the versions in `versions`, or both versions if the list is empty. With
-    /// `tls`, the switch must connect with TLS.
+    /// Waits for a switch to connect for at most `patience`, and then as long again for the
+    /// handshake. Offers the OpenFlow versions in `versions`, or both versions if the list is
+    /// empty. With `tls`, the switch must connect with TLS.
     ///
     /// # Errors
     /// Returns an error if no switch opens a session, if `stop` is set in the meantime, or if the
@@ -158,7 +159,7 @@ impl SwitchConnection {
         }
     }
 
-    /// Performs the next step of the TLS and OpenFlow handshakes.
+    /// Performs the next step of the TLS handshake or the OpenFlow handshake.
     fn open(&mut self) -> Result<(), SwitchConnectionError> {
         let is_securing = self.connection.is_securing();
         let received = self.flush().and_then(|()| self.receive(&mut |_| {}));
@@ -193,18 +194,19 @@ impl SwitchConnection {
         self.handshake.features()
     }
 
-    /// Returns the buffer to which messages are appended before [`SwitchConnection::flush`].
+    /// Returns the buffer of outgoing messages. Callers append messages to it and then call
+    /// [`SwitchConnection::flush`].
     pub fn out(&mut self) -> &mut Vec<u8> {
         &mut self.connection.out
     }
 
-    /// Returns the number of bytes that have not been sent yet.
+    /// Returns the number of outgoing bytes that have not been sent yet.
     #[must_use]
     pub fn backlog(&self) -> usize {
         self.connection.backlog()
     }
 
-    /// Sends the appended bytes until the socket accepts no more.
+    /// Sends bytes from the buffer of outgoing messages until the socket accepts no more.
     ///
     /// # Errors
     /// Returns an error if the connection is broken.
@@ -214,8 +216,8 @@ impl SwitchConnection {
     }
 
     /// Reads the bytes that have arrived, at most one chunk of them, and passes each message to
-    /// `take`. Echo requests and other messages of the handshake are answered and not passed on.
-    /// Returns whether bytes had arrived.
+    /// `take`. Echo requests and messages of the handshake are answered and not passed on. Returns
+    /// whether any bytes had arrived.
     ///
     /// # Errors
     /// Returns an error if the connection is broken, or if the switch violates the protocol.
@@ -238,7 +240,7 @@ impl SwitchConnection {
         Ok(true)
     }
 
-    /// Waits until bytes have arrived, or until waiting bytes can be sent, for at most `timeout`.
+    /// Waits for at most `timeout` until bytes have arrived, or until outgoing bytes can be sent.
     ///
     /// # Errors
     /// Returns an error if the system call fails.

@@ -1,4 +1,4 @@
-//! Tests of controllers against switches that are simulated with raw messages.
+//! Tests of OpenFlow controllers with simulated switches, which exchange raw messages with them.
 
 mod loopback;
 mod sessions;
@@ -26,7 +26,7 @@ fn frame(destination: u8, source: u8, ether_type: u16) -> Vec<u8> {
     frame
 }
 
-/// Returns a packet-in with a transaction id.
+/// Returns a packet-in message with the given transaction ID.
 fn packet_in(version: Version, xid: u32, port: u32, buffer_id: BufferId, frame: &[u8]) -> Vec<u8> {
     let fields = PacketInFields {
         buffer_id,
@@ -42,7 +42,7 @@ fn packet_in(version: Version, xid: u32, port: u32, buffer_id: BufferId, frame: 
     out
 }
 
-/// The contents of a packet-out.
+/// The content of a packet-out, independently of the OpenFlow version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Answer {
     xid: u32,
@@ -65,7 +65,7 @@ impl Answer {
     }
 }
 
-/// The contents of a rule, whatever the version.
+/// The content of a flow-mod that installs a rule, independently of the OpenFlow version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Installed {
     in_port: u32,
@@ -121,7 +121,7 @@ impl Installed {
     }
 }
 
-/// The switch's side of a session, without a connection.
+/// The switch's side of an OpenFlow session, without a connection.
 struct SimulatedSwitch {
     handshake: Handshake,
     framer: Framer,
@@ -135,8 +135,8 @@ impl SimulatedSwitch {
         Self { handshake, framer: Framer::new() }
     }
 
-    /// Returns the messages in `bytes` that the handshake leaves to the switch; answers to the
-    /// others are appended to `out`.
+    /// Returns the messages in `bytes` that do not belong to the handshake. Answers to those that
+    /// do are appended to `out`.
     fn take(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Vec<Vec<u8>> {
         let mut messages = Vec::new();
         for frame in self.framer.frames(bytes) {
@@ -154,7 +154,7 @@ fn types(messages: &[Vec<u8>]) -> Vec<MessageType> {
     messages.iter().map(|message| MessageType(message[1])).collect()
 }
 
-/// Returns the type of the barrier request in a version.
+/// Returns the message type of a barrier request in an OpenFlow version.
 fn barrier(version: Version) -> MessageType {
     MessageType(if version == Version::V1_0 { 18 } else { 20 })
 }

@@ -1,7 +1,7 @@
-//! A worker thread, which serves its share of the switches in a loop that reads, answers and
-//! writes.
+//! A worker thread of an OpenFlow controller. It serves some of the switches in a loop that reads,
+//! answers and writes.
 //!
-//! All answers to one read are sent with one write. While a switch does not read its answers, the
+//! All answers to one read are sent with one write. While a switch does not read the answers, the
 //! worker reads nothing from this switch. A slow switch therefore costs a bounded amount of memory
 //! and delays no other switch.
 
@@ -29,16 +29,16 @@ use crate::counters::Tally;
 
 /// The size of the read buffer in bytes.
 const READ: usize = 256 * 1024;
-/// The number of bytes of answers waiting to be sent to a switch, above which nothing is read from
-/// the switch.
+/// The number of unsent bytes to a switch above which the worker reads nothing from the switch.
 const HIGH_WATER: usize = 1024 * 1024;
 /// The maximum number of events that are taken from the poller at a time.
 const EVENTS: usize = 256;
 /// The interval at which a standby controller checks whether it must take over.
 const TAKEOVER_LOOK: Duration = Duration::from_millis(2);
-/// The interval between checks for switches that have been silent.
+/// The interval at which the worker checks whether switches have been silent for too long.
 const TICK: Duration = Duration::from_secs(1);
-/// The token by which the poller reports the inbox. The token of a switch is its index.
+/// The token by which the poller reports that another thread has sent something. The token of a
+/// switch is its index in `peers`.
 const INBOX: u64 = u64::MAX;
 
 /// The reason why the connection of a switch ended.
@@ -62,16 +62,16 @@ impl From<io::Error> for Gone {
     }
 }
 
-/// An item that another thread passes to a worker.
+/// A message from another thread to a worker.
 #[derive(Debug)]
 pub(super) enum Delivery {
-    /// The connection of a switch that has just connected.
+    /// The socket of a switch that has just connected.
     Switch(TcpStream),
-    /// Commands that switches of the worker must execute.
+    /// Commands of path provisioning that switches of this worker must execute.
     Commands(Vec<Command>),
 }
 
-/// The slot through which other threads send deliveries to a worker.
+/// The sending end of a worker's inbox, for other threads.
 #[derive(Clone, Debug)]
 pub(super) struct Slot {
     deliveries: Sender<Delivery>,
@@ -79,7 +79,7 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// Sends a delivery to the worker. Does nothing if the worker has ended.
+    /// Sends a message to the worker and wakes it. Does nothing if the worker has ended.
     pub(super) fn send(&self, delivery: Delivery) {
         if self.deliveries.send(delivery).is_ok() {
             // An error means that the counter is full, so that a wake-up is already pending.
@@ -88,7 +88,7 @@ impl Slot {
     }
 }
 
-/// A worker thread, which serves its share of the switches.
+/// A worker thread, which serves some of the controller's switches.
 #[derive(Debug)]
 pub(super) struct Worker<'a> {
     shared: &'a Shared,
@@ -98,7 +98,7 @@ pub(super) struct Worker<'a> {
     peers: Vec<Option<Peer>>,
     free: Vec<usize>,
     next_tick: Duration,
-    /// The index in `peers` of the connection of each switch of the network.
+    /// The index in `peers` of each switch in the network.
     places: HashMap<SwitchId, usize>,
     has_taken_over: bool,
 }
@@ -111,7 +111,7 @@ struct Peer {
     session: Session,
     address: SocketAddr,
     datapath_id: Option<DatapathId>,
-    /// The events of the connection that are registered with the poller.
+    /// The events for which the poller watches the connection.
     watched: epoll::EventFlags,
     has_refused: bool,
 }
@@ -181,7 +181,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Sends the answers of a modelled controller that are due.
+    /// Sends the answers of a modelled controller whose time has come.
     fn release(&mut self) {
         if !self.shared.policy.delays_answers() {
             return;
@@ -209,7 +209,7 @@ impl<'a> Worker<'a> {
         self.shared.started.elapsed()
     }
 
-    /// Processes the deliveries that have arrived in the inbox.
+    /// Processes the messages that other threads have sent to this worker.
     fn welcome(&mut self) {
         let _ = rustix::io::read(&*self.wake, &mut [0; 8]);
         while let Ok(delivery) = self.inbox.try_recv() {
@@ -273,8 +273,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Passes the events of a switch to the network, and makes switches execute the commands that
-    /// result.
+    /// Passes the events of a switch to path provisioning, and makes switches execute the commands
+    /// that result.
     fn decide(&mut self, place: usize, events: Vec<NetworkEvent>) {
         let Some(network) = self.shared.network.clone().filter(|_| !events.is_empty()) else {
             return;
@@ -301,8 +301,8 @@ impl<'a> Worker<'a> {
         self.carry_out(&commands);
     }
 
-    /// Sends commands to the switches that must execute them, in order, so that the rule at the end
-    /// of a path is installed first.
+    /// Sends commands to the switches that must execute them. The order is kept, because the rule
+    /// at the end of a path must be installed first.
     fn carry_out(&mut self, commands: &[Command]) {
         let mut tally = Tally::default();
         let mut places: Vec<usize> = Vec::new();
@@ -322,7 +322,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Makes the controller the master of all switches, in place of a controller that is gone.
+    /// Makes the controller the master of all switches, in place of the active controller, which is
+    /// gone.
     fn take_over(&mut self) {
         self.shared.journal.note(format_args!("the active controller is gone; taking over"));
         for place in 0..self.peers.len() {
@@ -332,8 +333,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Sends pending bytes to a switch and registers the next events of its connection, or ends the
-    /// connection.
+    /// Sends the waiting bytes to a switch and updates the events for which the poller watches.
+    /// Closes the connection if `outcome` is an error or sending fails.
     fn settle(&mut self, place: usize, outcome: Result<(), Gone>) {
         let Some(Some(peer)) = self.peers.get_mut(place) else { return };
         let sent = peer.connection.flush();
@@ -367,7 +368,7 @@ impl<'a> Worker<'a> {
         // Dropping the connection closes it, which also removes it from the poller.
     }
 
-    /// Removes a switch from the network.
+    /// Removes a switch that has disconnected from the network of path provisioning.
     fn leave(&mut self, place: usize, id: Option<DatapathId>) {
         let (Some(network), Some(id)) = (self.shared.network.clone(), id) else { return };
         let switch = SwitchId(id.0);
@@ -425,7 +426,8 @@ impl Peer {
         Ok(received.events)
     }
 
-    /// Returns the events for which the connection must wait.
+    /// Returns the events for which the poller must watch the connection. `blocked` says whether
+    /// bytes wait until the socket is writable.
     fn wanted(&self, blocked: bool) -> epoll::EventFlags {
         let mut wanted = epoll::EventFlags::empty();
         if self.connection.backlog() < HIGH_WATER {

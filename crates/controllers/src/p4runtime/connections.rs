@@ -1,4 +1,4 @@
-//! Connections to servers, which switches at the same address share.
+//! The connections to P4Runtime servers. Switches at the same address share connections.
 //!
 //! gRPC clients keep one connection per server and not one per stream. This controller follows this
 //! practice, because messages for several switches then leave and arrive together.
@@ -12,21 +12,22 @@ use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
 use super::Target;
 
 /// The maximum number of switches that share a connection. Servers should allow at least 100
-/// concurrent streams (RFC 9113, section 6.5.2). Half of them are StreamChannels, so that every
-/// switch can make one other call.
+/// concurrent streams on a connection (RFC 9113, section 6.5.2). Every switch needs one of them for
+/// its StreamChannel and may use another one for a single call at a time.
 const SHARE: usize = 50;
 
-/// A connector to one switch. The server of the switch may also serve other switches.
+/// Connects to one switch. The server of the switch may also serve other switches.
 #[derive(Clone)]
 pub(super) struct Connector {
     target: Target,
-    /// The connection that the switch shares with other switches, once it is established. `None` if
-    /// the switch has a connection of its own.
+    /// The connection that the switch shares with other switches. The inner option is `None` until
+    /// the connection is established, and the outer one is `None` if the switch has a connection of
+    /// its own.
     shared: Option<Arc<Mutex<Option<Client>>>>,
 }
 
 impl Connector {
-    /// Creates a connector for each target. Targets at one address share connections.
+    /// Creates a connector for each target. Targets at the same address share connections.
     pub(super) fn of(targets: impl Iterator<Item = Target>) -> Vec<Self> {
         let mut servers: HashMap<String, Vec<Target>> = HashMap::new();
         for target in targets {
@@ -43,7 +44,7 @@ impl Connector {
             .collect()
     }
 
-    /// Creates a connector whose connection is not shared.
+    /// Creates a connector for a target that shares its connection with no other.
     pub(super) fn alone(target: Target) -> Self {
         Self { target, shared: None }
     }
@@ -53,7 +54,8 @@ impl Connector {
     }
 
     /// Connects to the server of the switch, unless a shared connection exists already. Returns a
-    /// client of the switch, and a permit for the rest of its set-up.
+    /// client of the switch. Also returns a permit, which the caller holds during the rest of the
+    /// set-up, so that a bounded number of switches is set up at the same time.
     pub(super) async fn connect<'a>(
         &self,
         options: &ClientOptions,

@@ -1,21 +1,21 @@
-//! Options that make a controller answer before a packet-in has passed all of its blocks, by which
-//! a benchmark finds the block that limits the controller.
+//! Options that make a controller answer before a packet-in has passed all of its blocks. A
+//! benchmark compares them to find the block that limits the controller.
 //!
 //! A packet-in passes three blocks: gRPC (HTTP/2, protobuf), decoding by the description of the
-//! pipeline (P4Info), and the application. A controller that answers after one of them has the rate
-//! that all blocks up to this one sustain. The bottleneck is the block at which the rate falls.
-//! This is the method of the P4RCProbe paper (Harkous et al., IEEE NFV-SDN 2021), section V (Fig.
-//! 8), with paths P1, P2 and P3. The bottleneck that the paper found, a description that is read
-//! again for every packet, can be enabled here.
+//! pipeline (P4Info), and the application. A controller that answers after one of these blocks
+//! reaches the rate that all blocks up to this one sustain. The bottleneck is the block at which
+//! the rate falls. This is the method of the P4RCProbe paper (Harkous et al., IEEE NFV-SDN 2021),
+//! section V (Fig. 8), with paths P1, P2 and P3. The bottleneck that the paper found, a description
+//! that is read again for every packet, can be enabled here.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The block after which a packet-in is answered.
+/// The block of a controller after which a packet-in is answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AnswerAfter {
     /// The controller answers after gRPC. It sends the payload back by port 1, and does not read
-    /// its metadata (path P1 of the paper).
+    /// the metadata of the packet-in (path P1 of the paper).
     Grpc,
     /// The controller answers after decoding. It sends the payload back by its ingress port (path
     /// P2 of the paper).
@@ -41,7 +41,7 @@ impl fmt::Display for AnswerAfter {
     }
 }
 
-/// The error for a text that is not the name of a block.
+/// The error for a text that is not the name of a block of the controller.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a block of the controller; name grpc, decoding or application")]
 pub struct NoBlock(String);
@@ -55,14 +55,14 @@ impl FromStr for AnswerAfter {
     }
 }
 
-/// The policy for reading the description of the pipeline, by which packets are decoded: once, or
-/// again for every packet.
+/// The policy for parsing the description of the pipeline (P4Info), by which packet-ins are
+/// decoded: once, or again for every packet-in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Description {
-    /// The description is read once, when the controller starts.
+    /// The description is parsed once, when the controller starts.
     #[default]
     ReadOnce,
-    /// The description is read for every packet: its P4Info is parsed, checked and converted again.
-    /// ONOS 2.5.0 did this, and the patch of the P4RCProbe paper (section V) removed it.
+    /// The description is parsed, checked and converted again for every packet-in. ONOS 2.5.0 did
+    /// this, and the patch of the P4RCProbe paper (section V) removed it.
     ReadPerPacket,
 }

@@ -1,4 +1,5 @@
-//! The entries that the controllers write, as P4Runtime entities of their pipeline.
+//! The table entries and groups that the controllers write, as P4Runtime entities of their
+//! pipeline.
 
 use ::openflow::MacAddress;
 use ::p4runtime::proto::v1::{
@@ -11,8 +12,8 @@ use crate::pipeline::{FLOOD_GROUP, ids};
 
 /// The priority of the rules that forward packets to a port. Larger values take precedence.
 const FORWARD: i32 = 10;
-/// The priority of the rules that send packets to the controller even if another rule forwards
-/// them.
+/// The priority of the rules that send packets to the controller, which is higher than that of
+/// rules that forward packets.
 const ALWAYS_TO_CONTROLLER: i32 = 40_000;
 /// The EtherType of ARP.
 const ARP: u16 = 0x0806;
@@ -20,7 +21,7 @@ const PORT_BITS: u32 = 9;
 const MAC_BITS: u32 = 48;
 const ETHER_TYPE_BITS: u32 = 16;
 
-/// Returns the default entry, which sends packets without a rule to the controller.
+/// Returns the default entry of the table, which sends packets without a rule to the controller.
 pub(super) fn default_to_controller() -> v1::Entity {
     table_entry(v1::TableEntry {
         action: Some(action(ids::SEND_TO_CPU, Vec::new())),
@@ -29,8 +30,7 @@ pub(super) fn default_to_controller() -> v1::Entity {
     })
 }
 
-/// Returns the rule that sends ARP to the controller, even if another rule would forward the
-/// packets.
+/// Returns the rule that sends ARP packets to the controller, even if they match another rule.
 pub(super) fn arp_to_controller() -> v1::Entity {
     table_entry(v1::TableEntry {
         r#match: vec![field(ids::ETH_TYPE, ARP.into(), ETHER_TYPE_BITS)],
@@ -68,12 +68,12 @@ pub(super) fn rule(rule: &Rule, idle_timeout_ns: i64) -> v1::Entity {
     })
 }
 
-/// Returns the table entry by which the rule of a flow is deleted.
+/// Returns a table entry with the key of a flow's rule, by which a switch deletes the rule.
 pub(super) fn rule_key(flow: &Flow) -> v1::Entity {
     table_entry(flow_entry(flow))
 }
 
-/// Returns the flow of the rule in a table entry, or `None` if this controller cannot have written
+/// Returns the flow that a table entry matches, or `None` if this controller cannot have written
 /// the entry.
 pub(super) fn flow_of(entry: &v1::TableEntry) -> Option<Flow> {
     let number = |field_id, bits| {
@@ -97,7 +97,7 @@ pub(super) fn flow_of(entry: &v1::TableEntry) -> Option<Flow> {
     })
 }
 
-/// Returns the entity that selects all rules in a Read request, without the default entry.
+/// Returns the entity of a Read request for all rules, except the default entry.
 pub(super) fn all_rules() -> v1::Entity {
     table_entry(v1::TableEntry::default())
 }
@@ -122,7 +122,7 @@ fn table_entry(entry: v1::TableEntry) -> v1::Entity {
     v1::Entity { entity: Some(Kind::TableEntry(v1::TableEntry { table_id: ids::TABLE, ..entry })) }
 }
 
-/// Returns a ternary match of all bits of a field with a number.
+/// Returns a ternary match on one field: all `bits` bits of the field must equal `number`.
 fn field(field_id: u32, number: u64, bits: u32) -> v1::FieldMatch {
     let ternary = field_match::Ternary {
         value: value::encode(number.into()),

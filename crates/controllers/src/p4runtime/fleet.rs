@@ -1,4 +1,4 @@
-//! A set of switches that changes while a controller runs. Switches may have different pipelines.
+//! A controller whose set of switches changes while it runs. Switches may have different pipelines.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use super::{Options, Shared, Target, switch};
 use crate::Counters;
 use crate::pipeline::{Pipeline, PipelineError};
 
-/// A controller of switches that are added one by one. Their packet-ins share one queue, the
-/// [`Station`].
+/// A controller to which switches are added one by one. The packet-ins of all switches share one
+/// queue, the [`Station`].
 #[derive(Debug)]
 pub(crate) struct Fleet {
     options: Options,
     counters: Arc<Counters>,
     station: Arc<Station>,
-    /// The state that all switches with the same pipeline share, by the name of the pipeline.
+    /// The state that switches with the same pipeline share, by the name of the pipeline.
     shared: HashMap<String, Arc<Shared>>,
 }
 
@@ -42,8 +42,8 @@ impl Fleet {
         Arc::clone(&self.counters)
     }
 
-    /// Begins to serve a switch, in a task of the current runtime. `pipeline` is the name of the
-    /// switch's pipeline.
+    /// Connects to a switch and serves it, in a task of the current runtime. `pipeline` is the name
+    /// of the switch's pipeline. The switch is served until the returned value is dropped.
     pub(crate) fn serve(
         &mut self,
         target: Target,

@@ -1,8 +1,8 @@
-//! The network of a controller's switches. Events at all switches are processed in one place, and
-//! each switch receives the tasks that result.
+//! The network of a controller's switches. One place processes the events at all switches, and
+//! passes the tasks that result to the switches that must carry them out.
 //!
-//! A packet for which a path is provisioned is sent once the rules of the path have been written,
-//! so that the rules forward it.
+//! The controller sends a packet that starts a new path only after all rules of the path have been
+//! written, so that the rules forward the packet.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,21 +13,23 @@ use super::rules::Order;
 use crate::application::paths::{self, Command, SwitchId};
 use crate::application::{Port, Rule};
 
-/// The maximum number of tasks that may wait for a switch. Further tasks are dropped, since the
-/// next packet of their flow causes new ones.
+/// The maximum number of tasks that may wait for a switch. Further tasks are dropped, which is
+/// harmless, since the next packet of their flow causes new ones.
 const TASKS: usize = 8192;
 
 /// A task that the session of a switch must carry out.
 #[derive(Debug)]
 pub(super) enum Task {
-    /// Changes a rule. The packets in the second value wait until the rule is written.
+    /// Installs or removes a rule. The packets in the second value are sent after the rule is
+    /// written.
     Rule(Order, Option<Arc<Afterwards>>),
     /// Sends a packet out of ports.
     PacketOut { ingress: Option<Port>, outputs: Vec<Port>, frame: Vec<u8> },
 }
 
-/// Packets that wait until several rules are written. They are sent when this value is dropped,
-/// which happens when the last of these rules is written.
+/// Packets that must not be sent before several rules are written. All tasks that write these rules
+/// share this value, and it sends the packets when it is dropped, together with the last of the
+/// tasks.
 #[derive(Debug)]
 pub(super) struct Afterwards(Vec<(mpsc::Sender<Task>, Task)>);
 
@@ -40,7 +42,7 @@ impl Drop for Afterwards {
     }
 }
 
-/// The network that connects all switches of a controller.
+/// The network of all switches of a controller.
 #[derive(Debug, Default)]
 pub(super) struct Network(Mutex<Inner>);
 
@@ -51,8 +53,8 @@ struct Inner {
 }
 
 impl Network {
-    /// Adds a connected switch with the ports that are up. The switch is removed from the network
-    /// when the returned member is dropped.
+    /// Adds a switch that has connected, with the ports that are up. Returns a handle of the switch
+    /// and the queue of its tasks. Dropping the handle removes the switch from the network.
     pub(super) fn enter(
         &self,
         id: SwitchId,
@@ -66,12 +68,12 @@ impl Network {
         (Member { network: self, id }, inbox)
     }
 
-    /// Calls `look` with the current network.
+    /// Calls `look` with the current state of the network.
     pub(super) fn look(&self, look: &mut dyn FnMut(&paths::Network)) {
         look(&self.lock().paths);
     }
 
-    /// Makes a switch forward packets of a flow. Returns whether the switch is connected.
+    /// Installs a rule on a switch. Returns whether the switch is connected.
     pub(super) fn install(&self, switch: SwitchId, rule: Rule) -> bool {
         let mut inner = self.lock();
         let commands = inner.paths.install(switch, rule);
@@ -86,8 +88,8 @@ impl Network {
 }
 
 impl Inner {
-    /// Distributes commands as tasks to the switches. The caller must hold the lock on the network,
-    /// so that switches receive their tasks in the order of the decisions.
+    /// Converts commands to tasks and passes them to the switches. The caller must hold the lock on
+    /// the network, so that switches receive their tasks in the order of the decisions.
     fn hand_out(&self, commands: Vec<Command>) {
         let (mut rules, mut packets) = (Vec::new(), Vec::new());
         for command in commands {

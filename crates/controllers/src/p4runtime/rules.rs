@@ -1,9 +1,9 @@
-//! The rules of one switch: a record of the rules that exist, and the updates that bring them into
-//! the wanted state.
+//! The rules of one switch: which rules exist, and the updates that install and remove rules.
 //!
-//! A switch never removes an idle rule itself, but reports it (P4Runtime specification 1.5, "Table
-//! Idle Timeout"). [`RuleBook`] therefore knows which rules exist, and can choose between INSERT
-//! and MODIFY. It performs no I/O: its owner writes the updates and reports their results.
+//! Over P4Runtime, a switch does not remove an idle rule itself, but reports it (P4Runtime
+//! specification 1.5, "Table Idle Timeout"). [`RuleBook`] therefore knows which rules exist, and
+//! can choose between INSERT and MODIFY. It performs no I/O: its caller writes the updates and
+//! reports their results.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -16,31 +16,30 @@ use super::entities;
 use crate::application::{Flow, Port, Rule};
 use crate::counters::Tally;
 
-/// A request to install or remove a rule.
+/// A request to install a rule on a switch, or to remove one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     /// Installs the rule on the switch.
     Install(Rule),
-    /// Removes the rule of the flow, which was idle or belongs to an old path.
+    /// Removes the rule that matches the flow, because it was idle or belongs to an old path.
     Remove(Flow),
 }
 
-/// The treatment of a rule that is ordered although it is already installed. This happens if a
-/// packet of its flow is sent to the controller nevertheless.
+/// The treatment of a request for a rule that is already installed. Such a request arises from a
+/// packet that the switch sent to the controller although the rule exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Repeated {
-    /// Leaves the rule unchanged, because the packet was sent to the controller before the rule
-    /// existed.
+    /// Leaves the rule unchanged. The switch sent the packet before it had the rule.
     Leave,
-    /// Writes the rule again, so that a rule is written for every such packet.
+    /// Writes the rule again, so that every packet-in causes a write.
     Write,
 }
 
-/// The state of an installed rule: the port to which it sends packets, if known.
+/// The output port of an installed rule, if it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Installed {
     To(Port),
-    /// Another controller installed the rule, so its port is unknown.
+    /// Another controller installed the rule, so its output port is unknown.
     Elsewhere,
 }
 
@@ -50,21 +49,21 @@ pub(super) struct RuleBook {
     idle_timeout_ns: i64,
     repeated: Repeated,
     installed: HashMap<Flow, Installed>,
-    /// The orders whose updates are being written, in the order of the updates, each with the type
+    /// The orders whose updates are being written, in the order of the updates. Each has the type
     /// of its update.
     planned: Vec<(Type, Order)>,
 }
 
 impl RuleBook {
-    /// Creates the record of a switch without rules.
+    /// Creates the record of a switch that has no rules.
     pub(super) fn new(idle_timeout: Duration, repeated: Repeated) -> Self {
         let idle_timeout_ns = i64::try_from(idle_timeout.as_nanos()).unwrap_or(i64::MAX);
         Self { idle_timeout_ns, repeated, installed: HashMap::new(), planned: Vec::new() }
     }
 
-    /// Returns the updates that carry out these orders. There is at most one update per flow, since
-    /// a switch need not follow the order of a batch ("Batching and Ordering of Updates"). The last
-    /// order for a flow takes effect.
+    /// Returns the updates that carry out the orders. There is at most one update per flow, that of
+    /// the flow's last order, since a switch need not follow the order of a batch ("Batching and
+    /// Ordering of Updates").
     pub(super) fn plan(&mut self, orders: impl IntoIterator<Item = Order>) -> Vec<v1::Update> {
         let mut places = HashMap::new();
         let mut last: Vec<Order> = Vec::new();
@@ -99,8 +98,8 @@ impl RuleBook {
         updates
     }
 
-    /// Records the results of writing the planned updates. All updates were accepted except those
-    /// in `refused`. Returns the numbers of accepted and of refused updates.
+    /// Records the results of writing the updates that `RuleBook::plan` returned. All were
+    /// accepted except those in `refused`. Returns the numbers of accepted and of refused updates.
     pub(super) fn written(&mut self, refused: &[UpdateError]) -> Tally {
         let mut tally = Tally::default();
         for (index, (kind, order)) in self.planned.drain(..).enumerate() {

@@ -1,8 +1,9 @@
-//! The service of a controller that takes a known time for each packet-in.
+//! Delays the answers of a controller that is modelled to take a known time for each packet-in.
 //!
 //! All switches share one [`Station`], whose [`ServiceQueue`] determines when each packet-in is
-//! answered. Each switch has a [`Line`] with its waiting packet-ins. No thread computes until an
-//! answer is due, so that the rate does not depend on the speed of the processor.
+//! answered. Each switch has a [`Line`] with its waiting answers. The controller sleeps until an
+//! answer is due instead of computing, so that the rate does not depend on the speed of the
+//! processor.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,12 +15,12 @@ use grpc::timer::Timer;
 use crate::application::Rule;
 use crate::model::{Overload, Row, ServiceQueue, StageTimes};
 
-/// The maximum number of packet-ins of one switch that may wait to be served. While this number
-/// waits, the switch's connection is not read.
+/// The maximum number of packet-ins of one switch that may wait to be answered. While so many wait,
+/// the controller reads nothing from the switch.
 const MAX_WAITING: usize = 1 << 20;
 
-/// The time that a controller takes for each packet-in, where it serves the packet-ins of all
-/// switches one after the other. If all times are zero, the controller answers as fast as it can.
+/// The time that a controller takes for each packet-in, if it serves the packet-ins of all switches
+/// one after the other. If all times are zero, the controller answers as fast as it can.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServiceTime {
     /// The time for a packet-in while only one switch is connected.
@@ -27,7 +28,7 @@ pub struct ServiceTime {
     /// The time for a packet-in while several switches are connected.
     pub several_switches: Duration,
     /// The time for a packet-in while several switches are connected and more than a hundred
-    /// packet-ins wait.
+    /// packet-ins wait to be answered.
     pub with_backlog: Duration,
 }
 
@@ -36,9 +37,9 @@ const BACKLOG: usize = 100;
 
 impl ServiceTime {
     /// The service times of ONOS 2.5.0 over P4Runtime with reactive forwarding, derived from the
-    /// P4RCProbe paper (Harkous et al., IEEE NFV-SDN 2021). With one switch, 1471 packets/s are
-    /// answered (Table I, P3). With 50 switches, 500/s are answered completely (Fig. 5), so the
-    /// assumed 526/s leaves a margin. Once a backlog grows, the rate is 396/s, the mean of the
+    /// P4RCProbe paper (Harkous et al., IEEE NFV-SDN 2021). With one switch, ONOS answered 1471
+    /// packets/s (Table I, P3). With 50 switches, it answered all of 500/s (Fig. 5), so the assumed
+    /// 526/s leaves a margin. Once a backlog grows, the rate is 396/s. This is the mean of the
     /// rates that follow from the outstanding packet-ins after 60 s in Fig. 7b and 7c (2550 of
     /// 3000, and 5500 of 6000 packet-ins of each switch).
     pub const ONOS: Self = Self {
@@ -52,8 +53,7 @@ impl ServiceTime {
         Self { one_switch: time, several_switches: time, with_backlog: time }
     }
 
-    /// Returns the queue in which packet-ins wait, or `None` if all times are zero and no packet-in
-    /// waits.
+    /// Returns a queue that serves packet-ins in these times, or `None` if all times are zero.
     #[must_use]
     pub fn queue(self) -> Option<ServiceQueue> {
         let overload = Overload { above: BACKLOG, cost: self.with_backlog };
@@ -65,7 +65,8 @@ impl ServiceTime {
     }
 }
 
-/// The common queue in which the packet-ins of all switches are served.
+/// The queue of a modelled controller, which serves the packet-ins of all switches one after the
+/// other.
 #[derive(Debug)]
 pub(super) struct Station {
     began: Instant,
@@ -86,7 +87,8 @@ impl Station {
         Self { began: Instant::now(), state }
     }
 
-    /// Adds a packet-in to the queue, and returns when the packet-in is answered.
+    /// Adds a packet-in that arrives at `now` to the queue, and returns the time at which it is
+    /// answered.
     fn admit(&self, now: Instant) -> Admission {
         let mut state = self.state();
         let switches = state.switches;
@@ -110,35 +112,35 @@ impl Station {
     }
 }
 
-/// The time at which a packet-in is answered.
+/// The time at which a packet-in is answered, if it is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Admission {
     AtOnce,
     At(Instant),
-    /// The packet-in is not answered.
+    /// The modelled controller loses the packet-in.
     Lost,
 }
 
-/// An answer to a packet-in, and the rule that is installed with the answer, if there is one.
+/// An answer to a packet-in, and the rule that is installed with it, if there is one.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) packet: v1::PacketOut,
     pub(super) rule: Option<Rule>,
 }
 
-/// The packet-ins of one switch that wait to be served, with the answers to them.
+/// The answers to one switch that wait until the queue has served their packet-ins.
 #[derive(Debug)]
 pub(super) struct Line {
     station: Arc<Station>,
-    /// The timer for the next answer. It is `None` if the controller has no queue, or if the system
-    /// has no timer left. In the latter case, the timer of the runtime is used, which is precise to
-    /// a millisecond.
+    /// The timer that wakes the task for the next answer. It is `None` if the controller has no
+    /// queue, or if the system refused a timer. In the latter case, the timer of the runtime is
+    /// used, which is precise to a millisecond.
     timer: Option<Timer>,
     waiting: VecDeque<(Option<Instant>, Answer)>,
 }
 
 impl Line {
-    /// Creates the queue of a switch that has just connected.
+    /// Counts a switch that has just connected, and creates the list of its answers.
     pub(super) fn open(station: &Arc<Station>) -> Self {
         let mut state = station.state();
         state.switches += 1;
@@ -147,13 +149,14 @@ impl Line {
         Self { station: Arc::clone(station), timer, waiting: VecDeque::new() }
     }
 
-    /// Returns whether the maximum number of packet-ins waits. The caller must then stop reading
-    /// from the connection.
+    /// Returns whether the maximum number of answers waits. The caller must then stop reading from
+    /// the connection.
     pub(super) fn is_full(&self) -> bool {
         self.waiting.len() >= MAX_WAITING
     }
 
-    /// Adds the answer to a packet-in that has just arrived, unless the packet-in is lost.
+    /// Adds the answer to a packet-in that has just arrived, unless the modelled controller loses
+    /// the packet-in.
     pub(super) fn push(&mut self, answer: Answer) {
         match self.station.admit(Instant::now()) {
             Admission::AtOnce => self.waiting.push_back((None, answer)),
@@ -162,7 +165,7 @@ impl Line {
         }
     }
 
-    /// Waits until the next answer is due, or forever if there is no answer.
+    /// Waits until the next answer is due, or forever if no answer waits.
     pub(super) async fn due(&self) {
         match (self.waiting.front(), &self.timer) {
             (Some((Some(at), _)), timer) => {
@@ -197,8 +200,8 @@ impl Line {
 }
 
 impl Drop for Line {
-    /// Removes this switch, which has disconnected, and subtracts its waiting packet-ins. The
-    /// common queue is cleared once no packet-in of any switch waits.
+    /// Stops counting the switch, which has disconnected, and its waiting packet-ins. The common
+    /// queue is cleared once no packet-in of any switch waits.
     fn drop(&mut self) {
         let mut state = self.station.state();
         state.waiting = state.waiting.saturating_sub(self.waiting.len());
@@ -221,8 +224,8 @@ mod tests {
         Arc::new(Station::new(times.queue()))
     }
 
-    /// Returns the moments at which `count` packet-ins that arrive at once are served, in
-    /// microseconds from now.
+    /// Returns the times at which `count` packet-ins that arrive together are answered, in
+    /// microseconds from their arrival.
     fn served(station: &Station, count: usize) -> Vec<u128> {
         let now = station.began;
         let at = |_| match station.admit(now) {

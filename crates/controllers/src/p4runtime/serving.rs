@@ -1,5 +1,5 @@
-//! Runs an application on a connected switch: it answers packet-ins, and writes rules at the same
-//! time.
+//! Runs an application on a connected switch. The application answers packet-ins while the rules
+//! that it orders are written concurrently.
 
 use ::p4runtime::client::{Client, Standing, StreamReceiver, StreamSender, WriteError};
 use ::p4runtime::gnmi::{PortChange, PortWatch};
@@ -18,15 +18,16 @@ use crate::application::{Application, Decision, Forwarding, Port};
 use crate::counters::Tally;
 use crate::pipeline::FLOOD_PORT;
 
-/// The maximum number of messages that are processed before their answers are sent.
+/// The maximum number of messages that are processed at a time, before their answers are sent.
 const BATCH: usize = 1024;
 
-/// An order to write a rule, and the packets that are sent once the rule is written.
+/// An order to write a rule, and the packets that may be sent once the rule is written.
 pub(super) type Ordered = (Order, Option<std::sync::Arc<Afterwards>>);
 
-/// Answers packet-ins without an application, for the null responder and for controllers that
-/// answer after an earlier block. Every packet is sent back to its ingress port, or to port 1 if
-/// the ingress port is not read.
+/// Answers packet-ins without an application. The null responder does so, and so do controllers
+/// that answer after an earlier block. Every packet is sent back to its ingress port, or to port 1
+/// if the controller answers before it decodes the ingress port. Returns the reason why the session
+/// ended.
 pub(super) async fn respond(
     sender: &StreamSender,
     mut receiver: StreamReceiver,
@@ -61,6 +62,7 @@ pub(super) async fn respond(
 }
 
 /// Runs a forwarding application on a switch: it forwards packets, and orders rules to be written.
+/// Returns the reason why the session ended.
 pub(super) async fn forward(
     mut forwarding: Forwarding,
     sender: &StreamSender,
@@ -113,7 +115,7 @@ pub(super) async fn forward(
     }
 }
 
-/// Waits for messages like [`next`], but not longer than until the next answer is due.
+/// Waits for messages of the switch as [`next`] does, but only until the next answer is due.
 async fn next_or_due(
     receiver: &mut StreamReceiver,
     messages: &mut Vec<Message>,
@@ -126,7 +128,7 @@ async fn next_or_due(
 }
 
 /// Runs path provisioning on a switch: it passes the switch's events to the network, and carries
-/// out the network's commands for the switch.
+/// out the network's tasks for the switch. Returns the reason why the session ended.
 pub(super) async fn provision(
     client: Client,
     sender: &StreamSender,
@@ -187,8 +189,8 @@ pub(super) async fn provision(
     }
 }
 
-/// Returns the ports of a switch that are up, and the watch that reports their changes. If the
-/// switch has no gNMI, the ports are those of the options, and there is no watch.
+/// Returns the ports of a switch that are up, and a subscription to their changes. If the switch
+/// has no gNMI, the ports are taken from the options, and there is no subscription.
 async fn known_ports(
     client: &Client,
     shared: &Shared,
@@ -224,7 +226,7 @@ async fn known_ports(
     }
 }
 
-/// Waits for the next change of a port, or forever if changes are no longer watched.
+/// Waits for the next change of a port, or forever if there is no subscription or it has ended.
 async fn changed(watch: &mut Option<PortWatch>) -> PortChange {
     if let Some(open) = watch {
         if let Ok(Some(change)) = open.next().await {
@@ -245,7 +247,8 @@ async fn remove_idle(idle: &v1::IdleTimeoutNotification, orders: &mpsc::Sender<O
     }
 }
 
-/// Waits for messages of the switch, and processes those that do not depend on the application.
+/// Waits for messages of the switch, and processes those that every application treats alike.
+/// Returns the counts of messages.
 async fn next(
     receiver: &mut StreamReceiver,
     messages: &mut Vec<Message>,
@@ -269,8 +272,8 @@ async fn next(
     Ok(tally)
 }
 
-/// Writes the rules that are ordered. One request contains up to [`BATCH`] waiting orders. Returns
-/// the reason why no more rules can be written.
+/// Writes the rules that the application orders. One request contains up to [`BATCH`] waiting
+/// orders. Returns the reason why no more rules can be written.
 pub(super) async fn write_rules(
     mut client: Client,
     mut orders: mpsc::Receiver<Ordered>,

@@ -1,5 +1,5 @@
-//! The life cycle of the connection to one switch. The switch is dialled until it is reached, set
-//! up, served, and dialled again.
+//! The life cycle of the session with one switch. The controller connects to the switch, sets it up
+//! and serves it, and connects again when the session ends.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,10 +22,11 @@ use super::{AnswerAfter, ElectionId, Shared};
 use crate::Counters;
 use crate::application::Application;
 
-/// The pause before the second attempt to reach a switch. It doubles with every further attempt.
+/// The pause before the second attempt to connect to a switch. It doubles with every further
+/// attempt.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// The maximum number of orders that may wait to be written. Further orders are dropped, since the
-/// next packet of their flow causes new ones.
+/// The maximum number of orders for rules that may wait to be written. Further orders are dropped,
+/// which is harmless, since the next packet of their flow causes new ones.
 const ORDERS: usize = 8192;
 
 /// The reason why a session with a switch ended, or could not begin.
@@ -51,8 +52,8 @@ pub(super) enum Problem {
     NotPrimary,
 }
 
-/// Keeps a session with a switch and serves the switch, forever. `is_connected` is true as long as
-/// there is a session.
+/// Connects to a switch and serves it, again and again, forever. `is_connected` is set to true as
+/// long as there is a session.
 pub(super) async fn keep(connector: Connector, shared: Arc<Shared>, is_connected: Arc<AtomicBool>) {
     let target = connector.target();
     let journal = &shared.options.journal;
@@ -107,7 +108,7 @@ impl Drop for Counted<'_> {
     }
 }
 
-/// A session with a switch that is set up and of which this controller is the primary.
+/// A session with a switch that has been set up. This controller is the switch's primary.
 struct Session {
     client: Client,
     sender: StreamSender,
@@ -164,8 +165,8 @@ impl Session {
     }
 }
 
-/// Waits until the switch has had a primary controller and this controller is gone, and then
-/// becomes primary.
+/// Waits until the switch has had a primary controller and that controller is gone. Then becomes
+/// primary.
 async fn stand_by(client: &mut Client) -> Result<(StreamSender, StreamReceiver), Problem> {
     // Without an election id, this controller cannot become primary, even if there is no other
     // controller.
@@ -188,7 +189,8 @@ async fn stand_by(client: &mut Client) -> Result<(StreamSender, StreamReceiver),
     }
 }
 
-/// Brings a switch into the initial state that the application needs.
+/// Pushes the pipeline to a switch if necessary, removes the rules of earlier controllers, and
+/// writes the entries that the application needs from the start.
 async fn set_up(client: &mut Client, shared: &Shared) -> Result<(), Problem> {
     let options = &shared.options;
     let outcome =

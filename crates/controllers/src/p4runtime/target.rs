@@ -1,19 +1,20 @@
-//! The addresses of the switches that a controller dials.
+//! The addresses of the switches to which a controller connects.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A switch that a controller dials: the address of its server, and its device id at this server.
+/// A switch to which a controller connects: the address of its P4Runtime server, and its device ID
+/// at this server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Target {
-    /// The device id of the switch.
+    /// The device ID of the switch.
     pub device_id: u64,
     /// The host and port of the switch's server, separated by a colon. An IPv6 address is in
     /// brackets.
     pub address: String,
 }
 
-/// The reason why a specification of switches could not be parsed.
+/// The reason why the text that specifies switches could not be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TargetError {
@@ -41,8 +42,8 @@ pub enum TargetError {
 }
 
 impl Target {
-    /// Returns `count` switches with consecutive device ids from `first_device` on. Their servers
-    /// are at consecutive ports of `host`, from `first_port` on.
+    /// Returns `count` switches with consecutive device IDs, beginning with `first_device`. Their
+    /// servers are at consecutive ports of `host`, beginning with `first_port`.
     ///
     /// # Errors
     ///
@@ -63,12 +64,13 @@ impl Target {
         Ok(device_ids.zip(ports).take(count as usize).map(target).collect())
     }
 
-    /// Parses a list of switches, with the device id and the address of one switch per line, in the
-    /// format of `planimeter probe --list-file`. Empty lines, and text after a `#`, are ignored.
+    /// Parses a list of switches, with the device ID and the address of one switch per line. It has
+    /// the format of `planimeter probe --list-file`. Empty lines, and text after a `#`, are
+    /// ignored.
     ///
     /// # Errors
     ///
-    /// Returns an error that states the first line that names no switch.
+    /// Returns an error that contains the first line that does not specify a switch.
     pub fn list(text: &str) -> Result<Vec<Self>, TargetError> {
         let mut targets = Vec::new();
         for (number, text) in text.lines().enumerate() {

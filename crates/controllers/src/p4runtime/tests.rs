@@ -1,4 +1,4 @@
-//! Tests of controllers against emulated switches of the crate `p4runtime`.
+//! Tests of P4Runtime controllers with emulated switches of the crate `p4runtime`.
 
 mod emulated;
 mod path;
@@ -45,7 +45,7 @@ fn options(application: Application) -> Options {
     Options { application, ..Options::default() }
 }
 
-/// Returns the controller's initial updates.
+/// Returns the updates that a controller with this application writes when a switch connects.
 fn starts_with(application: Application) -> Vec<Update> {
     let mut expected = vec![entities::update(Type::Modify, entities::default_to_controller())];
     if application != Application::NullResponder {

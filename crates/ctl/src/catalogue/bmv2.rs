@@ -31,13 +31,13 @@ pub const SIMPLE_SWITCH: &[Command] = &[
     Command::new(
         "act_prof_create_group",
         "PROFILE",
-        "add an empty group; tells its number",
+        "add an empty group, and print its number",
         profiles::create_group,
     ),
     Command::new(
         "act_prof_create_member",
         "PROFILE ACTION PARAMETER ...",
-        "add a member; tells its number",
+        "add a member, and print its number",
         profiles::create_member,
     ),
     Command::new(
@@ -115,7 +115,7 @@ pub const SIMPLE_SWITCH: &[Command] = &[
     Command::new(
         "mc_node_create",
         "INSTANCE PORT ... [| LAG ...]",
-        "make a node in this session; tells its number",
+        "make a node in this session, and print its number",
         replication::create_node,
     ),
     Command::new(

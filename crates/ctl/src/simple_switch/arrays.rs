@@ -1,5 +1,5 @@
-//! The commands of simple_switch_CLI about counters, meters and registers. The index of a direct
-//! counter or meter is the number of an entry.
+//! The commands of simple_switch_CLI about counters, meters and registers. In a direct counter or
+//! meter, the index is the number of a table entry.
 
 use super::tables::numbered;
 use crate::arrays::{Place, counter, meter};
@@ -11,7 +11,7 @@ use p4runtime::proto::v1::{
     CounterData, DirectCounterEntry, DirectMeterEntry, MeterConfig, update::Type,
 };
 
-/// Returns the counter that the first word names.
+/// Returns the counter whose name is the first operand.
 fn named_counter<'s>(schema: &'s Schema, words: &Operands) -> Result<Place<'s>, CommandError> {
     let name = words.peek().ok_or_else(|| words.problem("the name of a counter is missing"))?;
     counter(schema, name)
@@ -22,7 +22,7 @@ fn named_meter<'s>(schema: &'s Schema, words: &Operands) -> Result<Place<'s>, Co
     meter(schema, name)
 }
 
-/// Takes an index, without which BMv2 refuses a command.
+/// Returns an error if there is no index, which BMv2 requires.
 fn check_index(words: &Operands) -> Result<(), CommandError> {
     match words.len() {
         0 | 1 => Err(words.problem("an index is missing")),
@@ -30,7 +30,7 @@ fn check_index(words: &Operands) -> Result<(), CommandError> {
     }
 }
 
-/// `counter_read`.
+/// Runs the command `counter_read`, which shows a cell of a counter.
 pub(crate) fn read_counter(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -50,7 +50,7 @@ pub(crate) fn read_counter(
     }
 }
 
-/// `counter_write`.
+/// Runs the command `counter_write`, which sets a cell of a counter.
 pub(crate) fn write_counter(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -74,7 +74,7 @@ pub(crate) fn write_counter(
     }
 }
 
-/// Returns the rates of a meter from `RATE:BURST` words, whose rates are per microsecond.
+/// Parses the rates of a meter from words `RATE:BURST`. As in BMv2, the rates are per microsecond.
 fn rates(words: &Operands, texts: &[String]) -> Result<MeterConfig, CommandError> {
     let pair = |text: &String| {
         let (rate, burst) = text.split_once(':')?;
@@ -97,8 +97,8 @@ fn rates(words: &Operands, texts: &[String]) -> Result<MeterConfig, CommandError
     }
 }
 
-/// Returns a rate per second from a decimal number per microsecond, or `None` if it is not a whole
-/// number.
+/// Converts a decimal rate per microsecond to a whole rate per second. Returns `None` if the result
+/// is not a whole number.
 pub(super) fn per_second(text: &str) -> Option<i64> {
     /// A second has a million microseconds.
     const DIGITS: usize = 6;
@@ -111,7 +111,7 @@ pub(super) fn per_second(text: &str) -> Option<i64> {
     (fraction.len() <= DIGITS).then(|| format!("{whole}{fraction:0<DIGITS$}").parse().ok())?
 }
 
-/// `meter_set_rates`.
+/// Runs the command `meter_set_rates`, which sets the rates of one cell of a meter.
 pub(crate) fn set_rates(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -137,7 +137,7 @@ pub(crate) fn set_rates(
     }
 }
 
-/// `meter_array_set_rates`.
+/// Runs the command `meter_array_set_rates`, which sets the same rates for all cells of a meter.
 pub(crate) fn set_array_rates(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -149,7 +149,7 @@ pub(crate) fn set_array_rates(
     crate::arrays::put_meter(session, &mut words.fresh([name]), Some(config))
 }
 
-/// `meter_get_rates`.
+/// Runs the command `meter_get_rates`, which shows the rates of one cell of a meter.
 pub(crate) fn get_rates(
     session: &mut Session<'_>,
     mut words: Operands,

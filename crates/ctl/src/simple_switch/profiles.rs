@@ -1,5 +1,6 @@
-//! The commands of simple_switch_CLI about action profiles. The same command exists for a profile
-//! (`act_prof_...`) and, in older versions, for its table (`table_indirect_...`).
+//! The commands of simple_switch_CLI about action profiles. Each command exists in two forms: with
+//! the name of a profile (`act_prof_...`) and, from older versions of BMv2, with the name of its
+//! table (`table_indirect_...`).
 
 use crate::entries::call;
 use crate::error::CommandError;
@@ -16,13 +17,14 @@ use p4runtime::proto::v1::{
 };
 use serde_json::json;
 
-/// Takes the number of a member or group of BMv2, which is one less than that of P4Runtime.
+/// Parses the number of a member or group in BMv2, and returns its id in P4Runtime, which is one
+/// more.
 pub(super) fn id(words: &mut Operands) -> Result<u32, CommandError> {
     let number: u32 = words.number("the number of a member or group")?;
     number.checked_add(1).ok_or_else(|| words.problem("the number is too large"))
 }
 
-/// Takes the name of an action profile, or of a table that has one.
+/// Parses the name of an action profile, or of a table that has one, from the operands.
 fn profile<'s>(
     schema: &'s Schema,
     words: &mut Operands,
@@ -40,7 +42,7 @@ fn profile<'s>(
     }
 }
 
-/// Returns the smallest number from 1 on that is not used.
+/// Returns the smallest number above 0 that is not in `used`.
 fn free(used: impl Iterator<Item = u32>) -> u32 {
     let used: std::collections::BTreeSet<u32> = used.collect();
     (1..).find(|id| !used.contains(id)).unwrap_or(u32::MAX)
@@ -75,7 +77,7 @@ fn created(kind: &str, profile: &ActionProfile, id: u32) -> Item {
     View::new(text, json).into()
 }
 
-/// `act_prof_create_member`.
+/// Runs the command `act_prof_create_member`, which adds a member to an action profile.
 pub(crate) fn create_member(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -92,7 +94,7 @@ pub(crate) fn create_member(
     Ok(())
 }
 
-/// `act_prof_modify_member`.
+/// Runs the command `act_prof_modify_member`, which changes the action of a member.
 pub(crate) fn modify_member(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -109,7 +111,7 @@ pub(crate) fn modify_member(
     session.write(Type::Modify, ActionProfileMember { action_profile_id, member_id, action })
 }
 
-/// `act_prof_delete_member`.
+/// Runs the command `act_prof_delete_member`, which deletes a member.
 pub(crate) fn delete_member(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -122,7 +124,7 @@ pub(crate) fn delete_member(
     session.write(Type::Delete, ActionProfileMember { action_profile_id, member_id, action: None })
 }
 
-/// Takes the name of an action selector.
+/// Parses the name of an action selector from the operands.
 fn selector<'s>(
     schema: &'s Schema,
     words: &mut Operands,
@@ -130,7 +132,7 @@ fn selector<'s>(
     with_groups(profile(schema, words)?, words)
 }
 
-/// `act_prof_create_group`.
+/// Runs the command `act_prof_create_group`, which adds an empty group to an action selector.
 pub(crate) fn create_group(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -147,7 +149,7 @@ pub(crate) fn create_group(
     Ok(())
 }
 
-/// `act_prof_delete_group`.
+/// Runs the command `act_prof_delete_group`, which deletes a group.
 pub(crate) fn delete_group(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -161,7 +163,8 @@ pub(crate) fn delete_group(
     session.write(Type::Delete, group)
 }
 
-/// Changes the members of a group, which P4Runtime writes as a whole.
+/// Changes the members of a group. P4Runtime can only write a group as a whole, so the group is
+/// read first.
 fn change_group(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -182,7 +185,7 @@ fn change_group(
     session.write(Type::Modify, group)
 }
 
-/// `act_prof_add_member_to_group`.
+/// Runs the command `act_prof_add_member_to_group`, which adds a member to a group.
 pub(crate) fn add_to_group(
     session: &mut Session<'_>,
     words: Operands,
@@ -193,7 +196,7 @@ pub(crate) fn add_to_group(
     })
 }
 
-/// `act_prof_remove_member_from_group`.
+/// Runs the command `act_prof_remove_member_from_group`, which removes a member from a group.
 pub(crate) fn remove_from_group(
     session: &mut Session<'_>,
     words: Operands,
@@ -204,7 +207,7 @@ pub(crate) fn remove_from_group(
     })
 }
 
-/// Shows a member or group, with its number in BMv2.
+/// Returns a member or group as a result that shows its number in BMv2.
 fn numbered(session: &Session<'_>, found: v1::Entity) -> Item {
     let number = match &found.entity {
         Some(Kind::ActionProfileMember(member)) => member.member_id.saturating_sub(1),
@@ -227,7 +230,7 @@ fn show(
     Ok(())
 }
 
-/// `act_prof_dump`.
+/// Runs the command `act_prof_dump`, which shows the members and groups of an action profile.
 pub(crate) fn dump(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -243,7 +246,8 @@ pub(crate) fn dump(
     show(session, std::iter::once(members.into()).chain(groups).collect(), sink)
 }
 
-/// `act_prof_dump_member` and `table_dump_member`.
+/// Runs the commands `act_prof_dump_member` and `table_dump_member`, which show a member of an
+/// action profile.
 pub(crate) fn dump_member(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -257,7 +261,8 @@ pub(crate) fn dump_member(
     show(session, vec![request.into()], sink)
 }
 
-/// `act_prof_dump_group` and `table_dump_group`.
+/// Runs the commands `act_prof_dump_group` and `table_dump_group`, which show a group of an action
+/// selector.
 pub(crate) fn dump_group(
     session: &mut Session<'_>,
     mut words: Operands,

@@ -12,8 +12,8 @@ use p4runtime::proto::v1::{
 };
 use serde_json::json;
 
-/// Takes the ports of a node, and its link aggregation groups: `PORT ... [| LAG ...]`. Some command
-/// files end with the separator, without groups.
+/// Parses the ports and the link aggregation groups of a node: `PORT ... [| LAG ...]`. The
+/// separator may also stand at the end, without groups, as in some command files.
 fn ports_and_lags(words: &mut Operands) -> Result<(Vec<u32>, Vec<u32>), CommandError> {
     let (mut ports, mut lags) = (Vec::new(), Vec::new());
     let mut is_behind = false;
@@ -36,7 +36,7 @@ fn group_id(words: &mut Operands) -> Result<u32, CommandError> {
     }
 }
 
-/// `mc_mgrp_create`.
+/// Runs the command `mc_mgrp_create`, which creates a multicast group without copies.
 pub(crate) fn create_group(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -48,7 +48,7 @@ pub(crate) fn create_group(
     session.write(Type::Insert, entity(Replication::MulticastGroupEntry(group)))
 }
 
-/// `mc_mgrp_destroy`.
+/// Runs the command `mc_mgrp_destroy`, which deletes a multicast group.
 pub(crate) fn destroy_group(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -62,7 +62,7 @@ pub(crate) fn destroy_group(
     Ok(())
 }
 
-/// `mc_node_create`.
+/// Runs the command `mc_node_create`, which creates a node of multicast groups.
 pub(crate) fn create_node(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -76,7 +76,8 @@ pub(crate) fn create_node(
     Ok(())
 }
 
-/// Changes the copies of a group: removes some, and then adds others.
+/// Changes the replicas of a multicast group: removes those in `gone`, and then adds those in
+/// `more`.
 fn change(
     session: &mut Session<'_>,
     group: u32,
@@ -97,8 +98,8 @@ fn change(
     session.write(Type::Modify, entity(Replication::MulticastGroupEntry(entry)))
 }
 
-/// Returns whether two copies go to the same port with the same instance, in whichever form the
-/// device returns ports.
+/// Returns whether two replicas go to the same port with the same instance number. A port may be
+/// given as a number or as bytes.
 fn is_same(first: &Replica, second: &Replica) -> bool {
     use p4runtime::proto::v1::replica::PortKind;
 
@@ -126,7 +127,7 @@ fn read_group(
     Ok(found.into_iter().next())
 }
 
-/// `mc_node_associate`.
+/// Runs the command `mc_node_associate`, which adds the copies of a node to a multicast group.
 pub(crate) fn associate(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -146,7 +147,8 @@ pub(crate) fn associate(
     Ok(())
 }
 
-/// `mc_node_dissociate`.
+/// Runs the command `mc_node_dissociate`, which removes the copies of a node from a multicast
+/// group.
 pub(crate) fn dissociate(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -166,7 +168,7 @@ pub(crate) fn dissociate(
     Ok(())
 }
 
-/// `mc_node_update`.
+/// Runs the command `mc_node_update`, which replaces the ports of a node.
 pub(crate) fn update_node(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -184,7 +186,7 @@ pub(crate) fn update_node(
     Ok(())
 }
 
-/// `mc_node_destroy`.
+/// Runs the command `mc_node_destroy`, which deletes a node.
 pub(crate) fn destroy_node(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -201,8 +203,8 @@ pub(crate) fn destroy_node(
     Ok(())
 }
 
-/// `mc_set_lag_membership`: sets the ports of a link aggregation group, also for nodes of multicast
-/// groups that already use it.
+/// Runs the command `mc_set_lag_membership`, which sets the ports of a link aggregation group.
+/// Multicast groups with nodes that use it are changed, too.
 pub(crate) fn set_lag(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -229,7 +231,8 @@ pub(crate) fn set_lag(
     Ok(())
 }
 
-/// `mc_dump`: groups with their copies, and the nodes of this session behind each.
+/// Runs the command `mc_dump`, which shows multicast groups with their copies, and for each the
+/// nodes of this session that the copies belong to.
 pub(crate) fn dump(
     session: &mut Session<'_>,
     words: Operands,
@@ -267,7 +270,8 @@ fn session_id(words: &mut Operands) -> Result<u32, CommandError> {
     }
 }
 
-/// `mirroring_add`, which replaces a session that exists.
+/// Runs the command `mirroring_add`, which creates a mirroring session, or replaces the one that
+/// has its number.
 pub(crate) fn add_session(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -281,7 +285,8 @@ pub(crate) fn add_session(
     session.put(entity(Replication::CloneSessionEntry(entry)))
 }
 
-/// `mirroring_add_mc`: sets the copies of a session to the current copies of a group.
+/// Runs the command `mirroring_add_mc`, which makes a mirroring session send the copies that a
+/// multicast group has now.
 pub(crate) fn add_session_of_group(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -308,7 +313,7 @@ pub(crate) fn add_session_of_group(
     Ok(())
 }
 
-/// `mirroring_delete`.
+/// Runs the command `mirroring_delete`, which deletes a mirroring session.
 pub(crate) fn delete_session(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -320,7 +325,7 @@ pub(crate) fn delete_session(
     session.write(Type::Delete, entity(Replication::CloneSessionEntry(entry)))
 }
 
-/// `mirroring_get`.
+/// Runs the command `mirroring_get`, which shows a mirroring session.
 pub(crate) fn get_session(
     session: &mut Session<'_>,
     mut words: Operands,

@@ -14,10 +14,11 @@ use p4runtime::proto::v1::table_action::Type as ActionType;
 use p4runtime::proto::v1::{self, FieldMatch, TableEntry, entity::Entity as Kind, update::Type};
 use serde_json::json;
 
-/// The largest priority of P4Runtime, which is BMv2's priority 0.
+/// The priority in P4Runtime that corresponds to BMv2's priority 0. It is the largest of P4Runtime,
+/// because in BMv2 the smallest wins.
 const HIGHEST: i32 = i32::MAX;
 
-/// Returns whether a table needs priorities on BMv2's command line.
+/// Returns whether entries of a table need a priority on BMv2's command line.
 fn has_priority(table: &Table) -> bool {
     let needs = |field: &MatchField| match field.kind {
         MatchKind::Ternary | MatchKind::Range | MatchKind::Optional => true,
@@ -26,7 +27,8 @@ fn has_priority(table: &Table) -> bool {
     table.match_fields.iter().any(needs)
 }
 
-/// Returns the priority of P4Runtime for one of BMv2, of which the smallest wins.
+/// Converts a priority of BMv2, in which the smallest wins, to one of P4Runtime, in which the
+/// largest wins.
 fn priority(words: &Operands, text: &str) -> Result<i32, CommandError> {
     let found = small::<i32>(text).map(|priority| HIGHEST - priority);
     found.filter(|priority| *priority > 0).ok_or_else(|| {
@@ -34,8 +36,8 @@ fn priority(words: &Operands, text: &str) -> Result<i32, CommandError> {
     })
 }
 
-/// Returns the entry with a key, and with the priority at the end of the words if the table has
-/// priorities.
+/// Returns the entry with this key. If the table needs priorities, its priority is parsed from the
+/// last operand.
 fn with_priority(
     table: &Table,
     key: Vec<FieldMatch>,
@@ -50,7 +52,7 @@ fn with_priority(
     Ok(TableEntry { table_id: table.id.0, r#match: key, priority, ..TableEntry::default() })
 }
 
-/// Takes the fields of a key in order, up to the arrow or the end.
+/// Parses the fields of a key in order, up to the arrow `=>` or the end of the operands.
 fn fields(table: &Table, words: &mut Operands) -> Result<Vec<FieldMatch>, CommandError> {
     let mut found = Vec::new();
     for field in &table.match_fields {
@@ -70,8 +72,8 @@ fn arrow(words: &mut Operands) -> Result<(), CommandError> {
     }
 }
 
-/// Numbers the entries that the program declares, before the session adds the first entry, as BMv2
-/// does.
+/// Assigns numbers to the entries that the program declares, before the session adds its first
+/// entry, as BMv2 does.
 fn number_initial(session: &mut Session<'_>, table: &Table) -> Result<(), CommandError> {
     if !table.has_initial_entries || session.handles.knows(table.id) {
         return Ok(());
@@ -83,7 +85,7 @@ fn number_initial(session: &mut Session<'_>, table: &Table) -> Result<(), Comman
     Ok(())
 }
 
-/// Inserts an entry and reports its number.
+/// Inserts an entry, and shows the number that it gets.
 fn insert(
     session: &mut Session<'_>,
     table: &Table,
@@ -112,7 +114,7 @@ fn call(
     Ok(v1::TableAction { r#type: Some(ActionType::Action(call)) })
 }
 
-/// `table_add`.
+/// Runs the command `table_add`, which adds an entry to a table.
 pub(crate) fn add(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -146,7 +148,8 @@ fn add_indirect(
     insert(session, table, TableEntry { action, ..entry }, sink)
 }
 
-/// `table_indirect_add`.
+/// Runs the command `table_indirect_add`, which adds an entry that refers to a member of an action
+/// profile.
 pub(crate) fn add_with_member(
     session: &mut Session<'_>,
     words: Operands,
@@ -155,7 +158,8 @@ pub(crate) fn add_with_member(
     add_indirect(session, words, sink, ActionType::ActionProfileMemberId)
 }
 
-/// `table_indirect_add_with_group`.
+/// Runs the command `table_indirect_add_with_group`, which adds an entry that refers to a group of
+/// an action selector.
 pub(crate) fn add_with_group(
     session: &mut Session<'_>,
     words: Operands,
@@ -164,7 +168,7 @@ pub(crate) fn add_with_group(
     add_indirect(session, words, sink, ActionType::ActionProfileGroupId)
 }
 
-/// Takes the number of an entry and returns the key of the entry.
+/// Parses the number of an entry from the operands, and returns an entry with its key.
 pub(super) fn numbered(
     session: &Session<'_>,
     table: &Table,
@@ -174,7 +178,8 @@ pub(super) fn numbered(
     session.handles.entry(table, number)
 }
 
-/// `table_delete` and `table_indirect_delete`.
+/// Runs the commands `table_delete` and `table_indirect_delete`, which delete the entry with a
+/// number.
 pub(crate) fn delete(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -187,7 +192,7 @@ pub(crate) fn delete(
     session.write(Type::Delete, entry)
 }
 
-/// `table_delete_match`.
+/// Runs the command `table_delete_match`, which deletes the entry with a key.
 pub(crate) fn delete_match(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -199,7 +204,7 @@ pub(crate) fn delete_match(
     session.write(Type::Delete, key)
 }
 
-/// Takes the key of an entry, and its priority behind it if the table has priorities.
+/// Parses the key of an entry, followed by its priority if the table needs priorities.
 fn keyed(table: &Table, words: &mut Operands) -> Result<TableEntry, CommandError> {
     let key = fields(table, words)?;
     let entry = with_priority(table, key, words)?;
@@ -207,7 +212,7 @@ fn keyed(table: &Table, words: &mut Operands) -> Result<TableEntry, CommandError
     Ok(entry)
 }
 
-/// `table_modify`.
+/// Runs the command `table_modify`, which replaces the action of an entry.
 pub(crate) fn modify(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -222,7 +227,7 @@ pub(crate) fn modify(
     session.write(Type::Modify, TableEntry { action, ..entry })
 }
 
-/// `table_set_timeout`, in milliseconds.
+/// Runs the command `table_set_timeout`, which sets the idle timeout of an entry, in milliseconds.
 pub(crate) fn set_timeout(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -244,7 +249,7 @@ pub(crate) fn set_timeout(
     session.write(Type::Modify, entry)
 }
 
-/// Shows an entry with its number.
+/// Returns an entry as a result that shows its number.
 fn numbered_item(session: &mut Session<'_>, table: &Table, found: v1::Entity) -> Item {
     let number = match &found.entity {
         Some(Kind::TableEntry(entry)) if !entry.is_default_action => {
@@ -269,7 +274,7 @@ fn show(
     Ok(())
 }
 
-/// `table_dump`.
+/// Runs the command `table_dump`, which shows the entries of a table.
 pub(crate) fn dump(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -281,7 +286,7 @@ pub(crate) fn dump(
     show(session, table, vec![request(table).into(), default_request(table).into()], sink)
 }
 
-/// `table_dump_entry`.
+/// Runs the command `table_dump_entry`, which shows the entry with a number.
 pub(crate) fn dump_entry(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -294,13 +299,14 @@ pub(crate) fn dump_entry(
     show(session, table, vec![with_all(table, key)], sink)
 }
 
-/// Returns the request that reads an entry with all that can be read.
+/// Returns a request that reads the entry with this key, including its counter, its meter and its
+/// time since the last hit.
 fn with_all(table: &Table, key: TableEntry) -> v1::Entity {
     let TableEntry { counter_data, meter_config, time_since_last_hit, .. } = request(table);
     TableEntry { counter_data, meter_config, time_since_last_hit, ..key }.into()
 }
 
-/// `table_dump_entry_from_key`.
+/// Runs the command `table_dump_entry_from_key`, which shows the entry with a key.
 pub(crate) fn dump_entry_from_key(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -312,7 +318,7 @@ pub(crate) fn dump_entry_from_key(
     show(session, table, vec![with_all(table, key)], sink)
 }
 
-/// `table_set_default`.
+/// Runs the command `table_set_default`, which replaces the default action of a table.
 pub(crate) fn set_default(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -327,7 +333,8 @@ pub(crate) fn set_default(
     session.write(Type::Modify, TableEntry { action, ..default_request(table) })
 }
 
-/// `table_clear`, which numbers entries from 0 again.
+/// Runs the command `table_clear`, which deletes the entries of a table. New entries are numbered
+/// from 0 again.
 pub(crate) fn clear(
     session: &mut Session<'_>,
     words: Operands,
@@ -339,7 +346,7 @@ pub(crate) fn clear(
     crate::tables::clear(session, words, sink)
 }
 
-/// `table_info`: the key of a table, and the parameters of its actions.
+/// Runs the command `table_info`, which shows the key of a table and the parameters of its actions.
 pub(crate) fn info(
     session: &mut Session<'_>,
     mut words: Operands,

@@ -9,7 +9,9 @@ use crate::session::{Item, Session, Sink};
 use crate::view::{View, view};
 use serde_json::json;
 
-/// Takes `AMOUNT [PORT [QUEUE]]` and changes one setting of queues.
+/// Runs a command with the operands `AMOUNT [PORT [QUEUE]]`, which changes one setting of queues.
+/// Without a queue, the command applies to all queues of the port. Without a port, it applies to
+/// all ports that have queues.
 fn set_queues(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -51,7 +53,7 @@ fn set_queues(
     crate::queue::change(session, &ports, &lines, sink)
 }
 
-/// `set_queue_depth`, in packets.
+/// Runs the command `set_queue_depth`, which sets the capacity of queues, in packets.
 pub(crate) fn set_queue_depth(
     session: &mut Session<'_>,
     words: Operands,
@@ -61,7 +63,7 @@ pub(crate) fn set_queue_depth(
     set_queues(session, words, "a number of packets", &setting, sink)
 }
 
-/// `set_queue_rate`, in packets per second.
+/// Runs the command `set_queue_rate`, which sets the rate of queues, in packets per second.
 pub(crate) fn set_queue_rate(
     session: &mut Session<'_>,
     words: Operands,
@@ -71,7 +73,8 @@ pub(crate) fn set_queue_rate(
     set_queues(session, words, "a rate in packets per second", &setting, sink)
 }
 
-/// `load_new_config_file`: stores a pipeline, which `swap_configs` commits.
+/// Runs the command `load_new_config_file`, which stores a pipeline on the device. The command
+/// `swap_configs` puts it into effect.
 pub(crate) fn load_config(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -82,7 +85,8 @@ pub(crate) fn load_config(
     crate::whole::put(session, &[file], PushAction::Save, sink)
 }
 
-/// `reset_state`: deletes what controllers wrote, and sets arrays to their first values.
+/// Runs the command `reset_state`, which deletes what controllers wrote, and sets arrays to their
+/// initial values.
 pub(crate) fn reset_state(
     session: &mut Session<'_>,
     words: Operands,
@@ -103,7 +107,7 @@ pub(crate) fn reset_state(
     Ok(())
 }
 
-/// `get_time_elapsed`: the microseconds since the start of the switch.
+/// Runs the command `get_time_elapsed`, which shows the microseconds since the start of the switch.
 pub(crate) fn time_elapsed(
     session: &mut Session<'_>,
     words: Operands,
@@ -116,7 +120,8 @@ pub(crate) fn time_elapsed(
     Ok(())
 }
 
-/// `get_time_since_epoch`: the microseconds since the start of 1970 by the clock of the switch.
+/// Runs the command `get_time_since_epoch`, which shows the microseconds since the start of 1970 by
+/// the clock of the switch.
 pub(crate) fn time_since_epoch(
     session: &mut Session<'_>,
     words: Operands,
@@ -128,7 +133,7 @@ pub(crate) fn time_since_epoch(
     Ok(())
 }
 
-/// `switch_info`.
+/// Runs the command `switch_info`, which shows facts about the switch.
 pub(crate) fn info(
     session: &mut Session<'_>,
     words: Operands,
@@ -153,7 +158,8 @@ pub(crate) fn info(
     Ok(())
 }
 
-/// `serialize_state`: writes the commands of a dump to a file.
+/// Runs the command `serialize_state`, which writes a file of commands that restore the state of
+/// the switch.
 pub(crate) fn serialize_state(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -178,7 +184,8 @@ pub(crate) fn serialize_state(
     Ok(())
 }
 
-/// `write_config_to_file`: writes the configuration of the running pipeline to a file.
+/// Runs the command `write_config_to_file`, which writes the configuration of the running pipeline
+/// to a file.
 pub(crate) fn write_config(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -200,7 +207,7 @@ pub(crate) fn write_config(
     Ok(())
 }
 
-/// `show_pvs`: the value sets and the fields of their members.
+/// Runs the command `show_pvs`, which shows the parser value sets and the fields of their members.
 pub(crate) fn show_value_sets(
     session: &mut Session<'_>,
     words: Operands,
@@ -216,8 +223,8 @@ pub(crate) fn show_value_sets(
     Ok(())
 }
 
-/// Returns the operands of a `value-set` command for a member as BMv2 writes it: one number, in
-/// which the fields follow each other without padding.
+/// Converts the operands for a member of a value set from BMv2's form to that of a `value-set`
+/// command. BMv2 has one number, in which the fields follow each other without padding.
 fn member(session: &Session<'_>, mut words: Operands) -> Result<Operands, CommandError> {
     let schema = session.schema()?;
     let name = words.next("the name of a value set")?;
@@ -246,7 +253,7 @@ fn member(session: &Session<'_>, mut words: Operands) -> Result<Operands, Comman
     Ok(words.fresh([name, texts.join(",")]))
 }
 
-/// `pvs_add`.
+/// Runs the command `pvs_add`, which adds a member to a parser value set.
 pub(crate) fn add_to_value_set(
     session: &mut Session<'_>,
     words: Operands,
@@ -256,7 +263,7 @@ pub(crate) fn add_to_value_set(
     crate::value_sets::add(session, words, sink)
 }
 
-/// `pvs_remove`.
+/// Runs the command `pvs_remove`, which removes a member from a parser value set.
 pub(crate) fn remove_from_value_set(
     session: &mut Session<'_>,
     words: Operands,

@@ -1,4 +1,5 @@
-//! Data of any P4 type, as in registers and digests: `5`, `true`, `{1, 10.0.0.1, {2, 3}}`.
+//! The text form of data of any P4 type, as in registers and digests: `5`, `true`, `{1, 10.0.0.1,
+//! {2, 3}}`.
 
 use super::{Form, hexadecimal};
 use crate::error::CommandError;
@@ -8,10 +9,12 @@ use p4runtime::proto::v1::p4_data::Data as Message;
 use p4runtime::proto::v1::{P4Data, P4StructLike};
 use std::num::NonZeroU32;
 
-/// Returns the message of a value of the type `of`. `name` is the name of the cell in errors.
+/// Parses the text of a value of the type `of` into the P4Runtime message for it. `name` is the
+/// name of the array or value set for error messages.
 ///
 /// # Errors
-/// Returns an error if the text is no value of the type, or if values of the type have no text.
+/// Returns an error if the text is no value of the type, or if values of the type have no text
+/// form.
 pub(crate) fn parse_data(name: &str, of: &DataType, text: &str) -> Result<P4Data, CommandError> {
     let wrong = |problem: String| super::wrong(name, text, problem);
     let data = match of {
@@ -66,7 +69,8 @@ pub(crate) fn parse_data(name: &str, of: &DataType, text: &str) -> Result<P4Data
     Ok(P4Data { data: Some(data) })
 }
 
-/// Returns the two's complement of a number with an optional sign, with a bit for the sign.
+/// Parses a number with an optional sign into its two's complement, which includes a bit for the
+/// sign.
 fn signed(text: &str) -> Option<Vec<u8>> {
     let (is_negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
@@ -84,7 +88,7 @@ fn signed(text: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Splits `{a, {b, c}}` into `a` and `{b, c}`.
+/// Splits the text of a struct into the texts of its members: `{a, {b, c}}` into `a` and `{b, c}`.
 fn parts(text: &str) -> Option<Vec<&str>> {
     let inside = text.trim().strip_prefix('{')?.strip_suffix('}')?;
     let (mut parts, mut depth, mut start) = (Vec::new(), 0_i32, 0);
@@ -103,8 +107,8 @@ fn parts(text: &str) -> Option<Vec<&str>> {
     Some(parts)
 }
 
-/// Returns the text of a value. `name` is the name of the array or digest, which suggests the form
-/// of a single number.
+/// Formats a value as text. `name` is the name of the array or digest. It suggests whether a number
+/// is best shown as an address or in another form.
 pub(crate) fn show_data(name: &str, of: &DataType, data: &P4Data) -> String {
     match p4runtime::read_data(of, data) {
         Ok(data) => show(name, of, &data),

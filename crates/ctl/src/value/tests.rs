@@ -1,4 +1,5 @@
-//! Tests of values: what is read, how it is shown, and that what is shown can be read.
+//! Tests of the text form of values: how text is parsed, how values are formatted, and that
+//! formatted values can be parsed.
 
 use super::*;
 use entities::schema::{MatchFieldId, MatchKind};
@@ -120,7 +121,7 @@ fn data_of_each_type_is_read_and_shown() {
 }
 
 proptest! {
-    /// A match that is shown is the same match when it is read again.
+    /// A match that is formatted as text and then parsed is unchanged.
     #[test]
     fn matches_that_are_shown_are_read_back(
         value: u64, mask: u64, bits in 1_u32..65, which in 0_usize..5,

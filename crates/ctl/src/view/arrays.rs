@@ -1,4 +1,4 @@
-//! Cells of counters, meters and registers as text and as JSON.
+//! The formatting of the cells of counters, meters and registers.
 
 use super::View;
 use super::entry::field_texts;
@@ -34,7 +34,7 @@ fn counts(data: &v1::CounterData) -> String {
     format!("{} packets, {} bytes", data.packet_count, data.byte_count)
 }
 
-/// Returns the name of a table's entry in text and JSON.
+/// Returns the table and key of an entry as text, and the key as JSON.
 fn entry(schema: &Schema, entry: Option<&v1::TableEntry>) -> Option<(String, Value)> {
     let entry = entry?;
     let table: &Table = schema.tables().get(TableId(entry.table_id))?;
@@ -59,7 +59,7 @@ pub(super) fn direct_counter(schema: &Schema, found: &v1::DirectCounterEntry) ->
     ))
 }
 
-/// Returns the rates of a meter as text.
+/// Formats the rates of a meter as text.
 fn config_text(config: Option<&v1::MeterConfig>) -> String {
     let Some(v1::MeterConfig { cir, cburst, pir, pburst, eburst }) = config else {
         return "no rates, all packets are green".to_owned();
@@ -68,7 +68,7 @@ fn config_text(config: Option<&v1::MeterConfig>) -> String {
     format!("committed {cir}:{cburst}, peak {pir}:{pburst}{excess}")
 }
 
-/// Returns the rates of a meter as JSON.
+/// Formats the rates of a meter as JSON.
 pub(super) fn config_json(config: &v1::MeterConfig) -> Value {
     let v1::MeterConfig { cir, cburst, pir, pburst, eburst } = config;
     json!({ "cir": cir, "cburst": cburst, "pir": pir, "pburst": pburst, "eburst": eburst })

@@ -1,4 +1,4 @@
-//! Table entries and calls of actions as text and as JSON.
+//! The formatting of table entries and of calls of actions.
 
 use super::View;
 use crate::names::Named as _;
@@ -11,7 +11,7 @@ use p4runtime::proto::v1::table_action::Type as ActionType;
 use p4runtime::proto::v1::{self, FieldMatch, TableEntry};
 use serde_json::{Map, Value, json};
 
-/// A call of an action, with names.
+/// A call of an action, with the names of the action and its parameters.
 pub(crate) struct CallView<'a> {
     short: &'a str,
     pub(crate) name: &'a str,
@@ -31,7 +31,7 @@ impl CallView<'_> {
     }
 }
 
-/// Returns the view of a call, or `None` if the pipeline lacks the action.
+/// Returns a call with its names, or `None` if the pipeline lacks the action.
 pub(crate) fn call<'a>(schema: &'a Schema, call: &v1::Action) -> Option<CallView<'a>> {
     let action = schema.actions().get(ActionId(call.action_id))?;
     let value = |given: &v1::action::Param| {
@@ -44,7 +44,8 @@ pub(crate) fn call<'a>(schema: &'a Schema, call: &v1::Action) -> Option<CallView
     Some(CallView { short: action.short(), name: &action.name, parameters })
 }
 
-/// Returns the name and the text of each field of a key. Fields that an entry omits match anything.
+/// Returns the name and the text of each field of a key. A field that the entry omits matches every
+/// value.
 pub(crate) fn field_texts<'a>(
     schema: &Schema,
     table: Option<TableId>,
@@ -63,7 +64,7 @@ pub(crate) fn field_texts<'a>(
     fields.iter().map(text).collect()
 }
 
-/// Returns the view of a table entry, or `None` if the pipeline lacks its table.
+/// Formats a table entry, or returns `None` if the pipeline lacks its table.
 pub(super) fn view(schema: &Schema, entry: &TableEntry) -> Option<View> {
     let table = schema.tables().get(TableId(entry.table_id))?;
     let mut json = Map::new();
@@ -101,7 +102,7 @@ pub(super) fn view(schema: &Schema, entry: &TableEntry) -> Option<View> {
     Some(View::new(text, Value::Object(json)))
 }
 
-/// Returns the text of an action, which follows the key, and adds the action to the JSON.
+/// Formats the action of an entry as text, and adds it to `json`.
 fn action(
     schema: &Schema,
     action: Option<&v1::TableAction>,
@@ -151,7 +152,8 @@ fn action(
     })
 }
 
-/// Returns the options with which an entry is written.
+/// Formats the options that must be given to write the entry, such as its priority, and adds them
+/// to `json`.
 fn options(entry: &TableEntry, json: &mut Map<String, Value>) -> String {
     let mut text = String::new();
     if entry.priority > 0 {
@@ -178,8 +180,8 @@ fn options(entry: &TableEntry, json: &mut Map<String, Value>) -> String {
     text
 }
 
-/// Returns the facts about an entry that are read but not written: its counter and the time since
-/// its last hit.
+/// Formats the properties of an entry that can be read but not written, such as its counter and the
+/// time since its last hit, and adds them to `json`.
 fn facts(entry: &TableEntry, json: &mut Map<String, Value>) -> Vec<String> {
     let mut facts = Vec::new();
     if let Some(counter) = &entry.counter_data {
@@ -194,7 +196,7 @@ fn facts(entry: &TableEntry, json: &mut Map<String, Value>) -> Vec<String> {
     facts
 }
 
-/// Returns the form of a table as `tables` shows it.
+/// Formats the declaration of a table, for the command `tables`.
 pub(crate) fn table_view(schema: &Schema, table: &Table) -> View {
     let kind = |field: &MatchField| match &field.kind {
         MatchKind::Exact => "exact".to_owned(),
@@ -232,7 +234,7 @@ pub(crate) fn table_view(schema: &Schema, table: &Table) -> View {
     View::new(text, json)
 }
 
-/// Returns the form of an action as `actions` shows it.
+/// Formats the declaration of an action, for the command `actions`.
 pub(crate) fn action_view(action: &Action) -> View {
     let width = |bits: Option<u32>| bits.map_or("string".to_owned(), |bits| format!("{bits} bits"));
     let params: Vec<String> = action

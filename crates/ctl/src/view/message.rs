@@ -1,4 +1,4 @@
-//! Messages that a device sends by itself, as text and as JSON.
+//! The formatting of messages that a device sends by itself.
 
 use super::{View, entry};
 use crate::device::Message;
@@ -9,7 +9,7 @@ use p4runtime::p4info::Schema;
 use p4runtime::proto::v1;
 use serde_json::{Value, json};
 
-/// Returns the view of a message. Its names are those of the pipeline, if there is one.
+/// Formats a message. Objects are named as in the pipeline, if there is one.
 pub(crate) fn message(schema: Option<&Schema>, message: &Message) -> View {
     match message {
         Message::Arbitration(update) => {
@@ -54,7 +54,7 @@ pub(crate) fn message(schema: Option<&Schema>, message: &Message) -> View {
     }
 }
 
-/// Returns the view of a packet that the device sent to its controllers.
+/// Formats a packet that the device sent to its controllers.
 pub(crate) fn packet_in(schema: Option<&Schema>, packet: &v1::PacketIn) -> View {
     let header = schema.and_then(|schema| schema.packet_in());
     let named = packet.metadata.iter().map(|given| {

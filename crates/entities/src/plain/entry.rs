@@ -1,4 +1,5 @@
-//! Keys of entries and calls of actions, by the names of fields, actions and parameters.
+//! The conversion of keys of entries and of action calls in which fields, actions and parameters
+//! are given by name.
 
 use super::{Plain, PlainError, PlainMatch, matching, value};
 use crate::action::{ActionCall, Argument};
@@ -6,20 +7,20 @@ use crate::entry::FieldMatch;
 use crate::names::{NameError, Named, find};
 use crate::schema::{Action, ActionRef, MatchField, Schema};
 
-/// The reason why a part of an entry does not fit the program.
+/// The reason why a plain key or action call does not fit the program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EntryError {
-    /// A name means no object, or several.
+    /// A name denotes no object, or several.
     #[error(transparent)]
     Name(#[from] NameError),
     /// A value does not fit its field or parameter.
     #[error(transparent)]
     Value(#[from] PlainError),
-    /// A field or parameter has two values.
+    /// A field or parameter is given twice.
     #[error("{0} is given twice")]
     Twice(String),
-    /// A call lacks a parameter.
+    /// A call of an action lacks a parameter.
     #[error("action {action} needs parameter {parameter}")]
     Missing {
         /// The name of the action.
@@ -29,8 +30,8 @@ pub enum EntryError {
     },
 }
 
-/// Returns the matches of the fields that are given by name. A field that every value matches is
-/// left out.
+/// Returns the conditions on the fields that are given by name. A field for which every value
+/// matches is omitted.
 ///
 /// # Errors
 /// Returns an error if a name is unknown or given twice, or if a value does not fit.
@@ -55,7 +56,7 @@ pub fn key<'p>(
 ///
 /// # Errors
 /// Returns an error if a name is unknown or given twice, if a value does not fit, or if a parameter
-/// has none.
+/// is missing.
 pub fn call<'p>(
     schema: &Schema,
     allowed: &[ActionRef],

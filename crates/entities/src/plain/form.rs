@@ -4,7 +4,7 @@ use crate::value::ValueType;
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// The form of the values of a field or parameter. Every form can be read back.
+/// The form in which the values of a field or parameter are shown. Every form can be parsed again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// A decimal number.
@@ -21,7 +21,7 @@ pub enum Form {
     Text,
 }
 
-/// The words in the names of 32-bit fields that are addresses.
+/// The words that mark a 32-bit field as an IPv4 address if they occur in its name.
 const ADDRESS_WORDS: [&str; 13] = [
     "ip",
     "ipv4",
@@ -39,8 +39,8 @@ const ADDRESS_WORDS: [&str; 13] = [
 ];
 
 impl Form {
-    /// Returns the form of a value: the one of an annotation `@format`, and otherwise the one that
-    /// its width and its name suggest.
+    /// Returns the form in which a value is shown. An annotation `@format` determines it. Without
+    /// one, the width and the name of the value suggest it.
     #[must_use]
     pub fn of(kind: ValueType, name: &str, is_prefix: bool, annotations: &[String]) -> Self {
         let Some(bits) = kind.bits() else { return Self::Text };
@@ -56,7 +56,7 @@ impl Form {
         }
     }
 
-    /// Returns the form of a value that is shown with a mask: numbers in hexadecimal.
+    /// Returns the form for a value that is shown with a mask: hexadecimal instead of decimal.
     #[must_use]
     pub fn for_masks(self) -> Self {
         match self {
@@ -65,7 +65,7 @@ impl Form {
         }
     }
 
-    /// Returns the text of a value of this form.
+    /// Formats a value of this form as text.
     #[must_use]
     pub fn show(self, bits: Option<u32>, bytes: &[u8]) -> String {
         let padded = || super::wide(bytes, bits.unwrap_or(0));
@@ -93,7 +93,7 @@ impl Form {
     }
 }
 
-/// Returns bytes as a hexadecimal number.
+/// Formats bytes as a hexadecimal number.
 #[must_use]
 pub fn hexadecimal(bytes: &[u8]) -> String {
     let digits = bytes.iter().fold(String::new(), |mut digits, byte| {
@@ -105,7 +105,7 @@ pub fn hexadecimal(bytes: &[u8]) -> String {
     format!("0x{}", if short.is_empty() { "0" } else { short })
 }
 
-/// Returns whether the last part of a name has a word for an address.
+/// Returns whether the last part of a dotted name contains a word for an address.
 fn sounds_like_address(name: &str) -> bool {
     let last = name.rsplit('.').next().unwrap_or(name).to_lowercase();
     last.split('_').any(|word| ADDRESS_WORDS.contains(&word))

@@ -62,7 +62,7 @@ impl<I: Copy + Ord, T> Catalog<I, T> {
     }
 }
 
-/// The functions that return the name and the alias of an object.
+/// Two functions, which return the name and the alias of an object.
 pub type Names<T> = [fn(&T) -> &str; 2];
 
 #[cfg(test)]

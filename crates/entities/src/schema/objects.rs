@@ -1,9 +1,9 @@
 //! The objects of a validated P4Info.
 //!
-//! The objects differ from the P4Info messages in three ways: references resolve, special numbers
-//! are replaced by options (a size of 0 means no limit, an identifier of 0 means nothing), and
-//! facts that a switch needs for every update are precomputed. The fields are public because the
-//! objects are only available through shared references.
+//! The objects differ from the P4Info messages in three ways. References between objects resolve.
+//! Numbers with a special meaning are replaced by options (a size of 0 means no limit, and an
+//! identifier of 0 means no object). Facts that a switch needs for every update are precomputed.
+//! The fields are public because the objects are only available through shared references.
 
 use super::ids::*;
 use crate::action::ActionCall;
@@ -15,20 +15,21 @@ use crate::value::ValueType;
 pub struct TranslatedTypeId(pub u32);
 
 impl TranslatedTypeId {
-    /// Returns the position of the type.
+    /// Returns the position of the type among the translated types of the schema.
     #[must_use]
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// A type whose values are strings for controllers and numbers for the program
+/// A translated type: controllers use strings for its values, and the program uses numbers
 /// (`p4runtime_translation` with `string`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TranslatedType {
     /// The name of the type.
     pub name: String,
-    /// The strings to which the program gives numbers (`p4runtime_translation_mappings`).
+    /// The strings to which the program itself assigns numbers, with these numbers
+    /// (`p4runtime_translation_mappings`).
     pub given: Vec<(Box<[u8]>, u128)>,
 }
 
@@ -48,8 +49,8 @@ pub struct Table {
     /// The default action that the program sets for the table. `None` if P4Info does not name one
     /// and the table has no action called `NoAction`.
     pub default_action: Option<ActionCall>,
-    /// Whether the default entry cannot be changed: it is constant in the program, or the table
-    /// is indirect (specification 1.5, "Default Entry").
+    /// Whether the default entry cannot be changed, because it is constant in the program, or
+    /// because the table is indirect (specification 1.5, "Default Entry").
     pub default_is_const: bool,
     /// The object that holds the actions of the table's entries, or `None` if entries hold their
     /// actions directly.
@@ -94,7 +95,7 @@ pub struct MatchField {
     pub kind: MatchKind,
     /// The type of the field's values.
     pub value: ValueType,
-    /// The translated type of the field, if its values are strings for controllers.
+    /// The translated type of the field, if controllers use strings for its values.
     pub translated: Option<TranslatedTypeId>,
 }
 
@@ -109,7 +110,7 @@ pub enum MatchKind {
     Ternary,
     /// A match of a range that includes both ends.
     Range,
-    /// An exact match that an entry may omit.
+    /// An exact match that entries may omit, so that every value matches.
     Optional,
     /// A kind that the architecture, or a newer P4Runtime, defines.
     Other(String),
@@ -215,7 +216,7 @@ pub struct Param {
     pub name: String,
     /// The type of the parameter's values.
     pub value: ValueType,
-    /// The translated type of the parameter, if its values are strings for controllers.
+    /// The translated type of the parameter, if controllers use strings for its values.
     pub translated: Option<TranslatedTypeId>,
 }
 
@@ -235,24 +236,25 @@ pub struct ActionProfile {
     pub actions: Vec<ActionRef>,
     /// Whether the profile is an action selector, which has groups.
     pub with_selector: bool,
-    /// The largest number of members and, for a selector, also the largest total size of all
-    /// groups, in the unit of [`Self::size_semantics`]. `None` for no limit.
+    /// The largest number of members, or `None` for no limit. In a selector, this is also the
+    /// largest total size of all groups, in the unit of [`Self::size_semantics`].
     pub size: Option<u64>,
     /// The largest size of a group, in the unit of [`Self::size_semantics`], or `None` for no
     /// limit.
     pub max_group_size: Option<u32>,
-    /// The quantity that sizes of groups count.
+    /// The unit in which sizes of groups are counted.
     pub size_semantics: SizeSemantics,
-    /// Whether the switch determines the weights, so that the control plane must leave them 0.
+    /// Whether the switch determines the weights of members itself, so that the control plane must
+    /// set them to 0.
     pub weights_disallowed: bool,
 }
 
-/// The quantity that the sizes of an action selector count.
+/// The unit in which the sizes of an action selector's groups are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SizeSemantics {
     /// The sum of the members' weights.
     SumOfWeights,
-    /// The number of members, each of which counts once.
+    /// The number of members, each of which counts once, whatever its weight.
     SumOfMembers {
         /// The largest weight of a member, or `None` for no limit.
         max_member_weight: Option<u32>,
@@ -348,7 +350,7 @@ pub struct Digest {
     pub name: String,
     /// The short name of the digest.
     pub alias: String,
-    /// The type of a digest message.
+    /// The type of the data that a digest message carries.
     pub data: DataType,
 }
 
@@ -402,7 +404,7 @@ pub struct PacketField {
     pub name: String,
     /// The type of the field's values.
     pub value: ValueType,
-    /// The translated type of the field, if its values are strings for controllers.
+    /// The translated type of the field, if controllers use strings for its values.
     pub translated: Option<TranslatedTypeId>,
 }
 

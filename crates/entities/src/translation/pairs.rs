@@ -1,4 +1,4 @@
-//! The strings and numbers of one translated type.
+//! The pairs of strings and numbers of one translated type.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -6,42 +6,45 @@ use std::sync::Arc;
 use crate::error::EntityError;
 use crate::value::ValueError;
 
-/// The largest length of a translated string in bytes. The pairs of strings that are no longer used
-/// are kept, so their memory must have a limit.
+/// The largest length of a translated string in bytes. Strings that are no longer used are kept
+/// with their numbers, so their memory must have a limit.
 pub const LONGEST_TEXT: usize = 1024;
 
-/// The number of pairs up to which strings that no entity uses keep their numbers, in a type that
-/// has more numbers. Above it, the strings that have been unused for the longest time lose theirs.
+/// The number of pairs beyond which a string that no entity uses can lose its number, although the
+/// type has free numbers. The string that has been unused for the longest time loses its number
+/// first.
 const KEPT_UNUSED: usize = 1 << 16;
 
-/// A translated type of a program, from which its pairs are started.
+/// The description of a translated type, from which its first pairs are created.
 #[derive(Debug, Clone, Default)]
 pub struct TypeOfProgram {
     /// The name of the type in P4Info.
     pub name: String,
     /// The width of the type in the program, in bits.
     pub bits: u32,
-    /// The strings to which the program gives numbers.
+    /// The strings to which the program itself assigns numbers, with these numbers.
     pub given: Vec<(Box<[u8]>, u128)>,
-    /// The ports of the switch, if values of the type are ports.
+    /// The ports of the switch, or `None` if the values of the type are not ports.
     pub ports: Option<PortNames>,
 }
 
 /// The ports that a switch has when a program is loaded.
 #[derive(Debug, Clone, Default)]
 pub struct PortNames {
-    /// The names of ports. A controller may write a name instead of the decimal digits of the port.
+    /// The names of ports with their numbers. A controller may write such a name in place of the
+    /// port's decimal digits.
     pub names: Vec<(String, u32)>,
-    /// Numbers that are never assigned to other strings, such as those of the ports themselves.
+    /// The numbers that are reserved for ports. A string that does not denote a port is never
+    /// assigned one of them.
     pub reserved: BTreeSet<u32>,
 }
 
-/// The numbers and strings of one type that entities refer to.
+/// The numbers and strings of one translated type that entities contain.
 #[derive(Debug, Default)]
 pub struct Used {
     /// The numbers that tables and other state contain.
     pub numbers: HashSet<u128>,
-    /// The strings in entities that are kept as they were written.
+    /// The strings in entities that are stored in the form in which they were written.
     pub texts: HashSet<Box<[u8]>>,
 }
 
@@ -51,20 +54,22 @@ impl Used {
     }
 }
 
-/// A string and the moment of its last use, by its number.
+/// The string that belongs to a number, and the time at which it was last used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Pair {
     pub(super) text: Arc<[u8]>,
-    /// Whether the program gives the pair, so that it is never reused.
+    /// Whether the program itself assigned the number, so that the number is never assigned to
+    /// another string.
     is_given: bool,
-    /// The value of the clock at the last write that contained the string.
+    /// The value of `Pairs::clock` at the last write that contained the string.
     used: u64,
 }
 
-/// The reason why a string is assigned no number.
+/// The reason why a string was not assigned a number.
 #[derive(Debug)]
 pub(super) enum NotAssigned {
-    /// It must first be known which strings and numbers entities contain.
+    /// The strings and numbers that entities contain are needed, but the caller has not passed
+    /// them.
     Undetermined,
     /// The string is refused.
     Refused(EntityError),
@@ -76,7 +81,7 @@ impl From<EntityError> for NotAssigned {
     }
 }
 
-/// A change of the pairs, in the form that undoes it.
+/// The information that is needed to undo a change of the pairs.
 #[derive(Debug)]
 pub(super) enum PairUndo {
     /// The string already had its number.
@@ -87,7 +92,7 @@ pub(super) enum PairUndo {
     Replaced(u128, Pair),
 }
 
-/// The strings of a type and their numbers. A number has one string at a time.
+/// The pairs of strings and numbers of one translated type. A number has one string at a time.
 #[derive(Debug)]
 pub(super) struct Pairs {
     pub(super) name: String,
@@ -98,21 +103,23 @@ pub(super) struct Pairs {
     /// The number of each port name, or `None` if the values of the type are not ports.
     ports: Option<HashMap<Box<[u8]>, u128>>,
     reserved: BTreeSet<u128>,
-    /// The numbers that strings get when they are next assigned one, as an earlier run or pipeline
-    /// did.
+    /// The numbers that strings get when they are next assigned one. They are the numbers that the
+    /// strings had in an earlier run or pipeline.
     planned: HashMap<Box<[u8]>, u128>,
-    /// A number below which all are taken.
+    /// A number below which no number is free.
     lowest: u128,
-    /// The number of uses of strings so far.
+    /// The number of times that strings have been used so far. It serves as a clock.
     clock: u64,
-    /// The value of the clock when the present update began. Its own strings are not reused, though
-    /// no entity has them yet.
+    /// The value of `clock` when the present update began. Strings that were used since then keep
+    /// their numbers, although no entity contains them yet.
     update_began: u64,
-    /// The pairs that no entity used when that was last determined, by their last use.
+    /// The numbers whose strings no entity contained when entities were last visited, by the time
+    /// of the strings' last use.
     unused: BTreeMap<u64, u128>,
-    /// The number of pairs above which unused ones are reused although numbers are free.
+    /// The number of pairs beyond which numbers of unused strings are reused even if other numbers
+    /// are free.
     limit: usize,
-    /// The numbers that were assigned since the present batch began.
+    /// The numbers that were assigned since the current batch began.
     pub(super) changed: Vec<u128>,
 }
 
@@ -160,8 +167,8 @@ impl Pairs {
         self.by_text.get(text).copied().or_else(|| self.port(text))
     }
 
-    /// Returns the string of a number. A port without a string is represented by its decimal
-    /// digits, and any other number by `None`.
+    /// Returns the string of a number. If the values of the type are ports, a number without a
+    /// string is represented by its decimal digits. Otherwise, returns `None` for it.
     pub(super) fn text(&self, number: u128) -> Option<Arc<[u8]>> {
         if let Some(pair) = self.by_number.get(&number) {
             return Some(Arc::clone(&pair.text));
@@ -169,19 +176,21 @@ impl Pairs {
         self.ports.is_some().then(|| number.to_string().into_bytes().into())
     }
 
-    /// Returns the port that a string without a pair names: a name of a port, or decimal digits.
+    /// Returns the port that a string without a pair denotes, which is the name of a port or the
+    /// port's decimal digits. Returns `None` for other strings.
     fn port(&self, text: &[u8]) -> Option<u128> {
         let named = self.ports.as_ref()?.get(text).copied();
         named.or_else(|| decimal(text)).filter(|port| *port <= self.highest)
     }
 
-    /// Returns whether a string stands for a port that does not exist.
+    /// Returns whether the values of the type are ports, but the string denotes no port.
     pub(super) fn is_no_port(&self, text: &[u8]) -> bool {
         self.ports.is_some() && self.port(text).is_none()
     }
 
-    /// Gives a number to a string that has none, and records that the string is in use. `used` is
-    /// what entities contain, which must be known only if no number is free.
+    /// Assigns a number to a string that has none, and records that the string was used. `used`
+    /// contains the numbers and strings that entities contain. If it is `None` but needed, because
+    /// the number of an unused string must be reused, returns `NotAssigned::Undetermined`.
     pub(super) fn assign(
         &mut self,
         text: &[u8],
@@ -238,7 +247,8 @@ impl Pairs {
         }
     }
 
-    /// Gives a port the string by which it was written, unless entities use another one.
+    /// Makes `text`, a string that denotes a port, the string of this port. Returns an error if
+    /// another string is in use for the port.
     fn take_port(
         &mut self,
         port: u128,
@@ -261,8 +271,8 @@ impl Pairs {
         Ok(self.put(port, text, false))
     }
 
-    /// Returns whether a planned number can be assigned: it fits, and the program does not give it
-    /// to another string.
+    /// Returns whether a planned number can be assigned: it fits the type, is not reserved, and its
+    /// present string, if it has one, can lose it.
     fn may_take(&self, number: u128) -> bool {
         let pair = self.by_number.get(&number);
         number <= self.highest
@@ -270,8 +280,8 @@ impl Pairs {
             && pair.is_none_or(|pair| !pair.is_given && pair.used <= self.update_began)
     }
 
-    /// Removes a number whose string has been unused for the longest time from those known to be
-    /// unused, and returns it.
+    /// Removes from `unused` the number whose string has been unused for the longest time, and
+    /// returns it. Returns `None` if all strings are in use.
     fn unused_longest(&mut self, used: Option<&Used>) -> Result<Option<u128>, NotAssigned> {
         if self.unused.is_empty() {
             let used = used.ok_or(NotAssigned::Undetermined)?;
@@ -296,7 +306,7 @@ impl Pairs {
         }
     }
 
-    /// Makes a number and a string a pair.
+    /// Assigns a number to a string, and returns the information that undoes this.
     fn put(&mut self, number: u128, text: &[u8], is_given: bool) -> PairUndo {
         self.clock += 1;
         let text: Arc<[u8]> = text.into();
@@ -313,7 +323,7 @@ impl Pairs {
         before.map_or(PairUndo::Added(number), |before| PairUndo::Replaced(number, before))
     }
 
-    /// Undoes the last change that is not undone yet.
+    /// Undoes a change of the pairs. Changes must be undone in the reverse order.
     pub(super) fn undo(&mut self, undo: PairUndo) {
         let (number, before) = match undo {
             PairUndo::Nothing => return,
@@ -337,8 +347,8 @@ impl Pairs {
         self.reserved.insert(number);
     }
 
-    /// Gives a number that the program itself uses its decimal digits as its string, unless the
-    /// number or that string is taken. No other string is assigned the number.
+    /// Assigns a number that the program itself uses to the string of its decimal digits, unless
+    /// the number or that string is taken. No other string is then assigned the number.
     pub(super) fn give_digits(&mut self, number: u128) {
         if self.ports.is_some() {
             // Its digits are the string of a port without a pair.
@@ -359,17 +369,18 @@ impl Pairs {
         self.update_began = self.clock;
     }
 
-    /// Forgets which strings are unused. An undone change may have brought back an entity.
+    /// Forgets which strings are unused. This is necessary after an update was undone, which may
+    /// have restored an entity that contains one of them.
     pub(super) fn forget_unused(&mut self) {
         self.unused.clear();
     }
 
-    /// Returns the assigned pair of a number.
+    /// Returns the pair of a number, unless the program itself assigned the number.
     pub(super) fn assigned(&self, number: u128) -> Option<&Pair> {
         self.by_number.get(&number).filter(|pair| !pair.is_given)
     }
 
-    /// Returns all assigned pairs, ordered by number.
+    /// Returns all pairs, ordered by number, except those that the program itself assigned.
     pub(super) fn all_assigned(&self) -> impl Iterator<Item = (u128, &Pair)> {
         let pairs = self.by_number.iter().filter(|(_, pair)| !pair.is_given);
         pairs.map(|(number, pair)| (*number, pair))
@@ -379,7 +390,8 @@ impl Pairs {
         self.planned.insert(text.into(), number);
     }
 
-    /// Makes pairs of the planned ones whose string and number are still free.
+    /// Assigns the planned numbers that are still free to their strings, if these have no number
+    /// yet.
     pub(super) fn settle(&mut self) {
         let mut planned: Vec<_> = std::mem::take(&mut self.planned).into_iter().collect();
         planned.sort_by_key(|(_, number)| *number);
@@ -393,7 +405,8 @@ impl Pairs {
     }
 }
 
-/// Returns the number that a string is in decimal digits without leading zeros.
+/// Returns the number that a string denotes, or `None` unless the string consists of decimal digits
+/// without leading zeros.
 fn decimal(text: &[u8]) -> Option<u128> {
     let digits = std::str::from_utf8(text).ok()?;
     let is_canonical = digits == "0" || !digits.starts_with('0');
@@ -401,7 +414,7 @@ fn decimal(text: &[u8]) -> Option<u128> {
     digits.parse().ok().filter(|_| is_canonical && is_digits)
 }
 
-/// Formats a translated string for an error.
+/// Formats a translated string for an error message.
 pub(super) fn shown(text: &[u8]) -> String {
     const MOST: usize = 64;
     let start = text.get(..MOST).unwrap_or(text);

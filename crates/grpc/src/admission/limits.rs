@@ -24,8 +24,8 @@ pub struct Limits {
     /// The maximum size of a request's headers, in bytes as HTTP/2 counts them (RFC 9113, section
     /// 6.5.2).
     pub header_bytes: u32,
-    /// The maximum number of bytes held for one connection in windows, incomplete messages, calls,
-    /// and messages that wait to be sent.
+    /// The maximum number of bytes held for one connection: its windows, incomplete messages,
+    /// calls, and messages that wait to be sent.
     pub held_per_connection: usize,
     /// The maximum number of bytes held for all connections of a server together.
     pub held: usize,
@@ -63,12 +63,12 @@ impl Default for Limits {
     }
 }
 
-/// The limit because of which a connection was refused or closed, or a call was refused.
+/// The limit that caused the server to refuse or close a connection, or to refuse a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// The handshake took longer than [`Limits::handshake`].
     Handshake,
-    /// More connections than [`Limits::half_open`] were in the process of the handshake.
+    /// More connections than [`Limits::half_open`] were still in their handshakes.
     HalfOpen,
     /// There were more connections than [`Limits::connections`].
     Connections,

@@ -22,13 +22,13 @@ use super::{
 /// The number of bytes that an open call is assumed to hold: its headers, and a batch of messages
 /// in flight.
 const PER_CALL: usize = 48 << 10;
-/// The unit in bytes in which the memory of a connection is accounted. It is so large that single
-/// messages rarely change the account.
+/// The granularity, in bytes, at which the memory of a connection is accounted. It is so large that
+/// single messages rarely change the account.
 const PORTION: usize = 64 << 10;
 
-/// The number of connections above which the server limits turns (the polls of one connection's
-/// task): each connection may use the processor only for a short time, and addresses get fair
-/// shares of this time.
+/// The number of connections above which the server limits how long each may use the processor.
+/// Each connection's task is then polled only for a short time (its turn), and addresses get fair
+/// shares of the time.
 const UNLIMITED_CONNECTIONS: usize = 32;
 
 /// A callback that is called when a connection reaches a limit.
@@ -174,7 +174,7 @@ struct Inner {
     evicted: Arc<Notify>,
     /// The number of open calls of the client.
     calls: AtomicUsize,
-    /// The number of the client's streams that are primary.
+    /// The number of the client's streams that belong to a primary controller.
     primaries: AtomicUsize,
     /// Whether an open call of the client has received a message.
     is_serving: AtomicBool,
@@ -203,8 +203,8 @@ impl Peer {
         self.0.is_serving.load(Ordering::Relaxed)
     }
 
-    /// Returns whether this connection must keep its turns short. This is the case if there are
-    /// many connections and this one has no primary.
+    /// Returns whether this connection must keep its turns short: there are many connections, and
+    /// no stream of this one belongs to a primary controller.
     pub(crate) fn is_in_a_crowd(&self) -> bool {
         self.0.admission.limits_turns() && !self.has_primary()
     }
@@ -213,7 +213,7 @@ impl Peer {
         self.0.primaries.load(Ordering::Relaxed) > 0
     }
 
-    /// Returns the position of the connection's task among those that wait for turns.
+    /// Returns the connection's place in the queue for turns.
     pub(crate) fn seat(&self) -> Seat {
         Seat { peer: self.clone(), is_waiting: false }
     }
@@ -243,8 +243,9 @@ impl Drop for Inner {
     }
 }
 
-/// The position of a connection's task among those that wait for turns. Only the task owns this
-/// value, so that the next connection gets its turn whenever the task ends.
+/// A connection's place in the queue for turns (polls of the connections' tasks). Only the
+/// connection's task owns this value, so that the next connection gets its turn whenever the task
+/// ends.
 pub(crate) struct Seat {
     peer: Peer,
     is_waiting: bool,
@@ -358,7 +359,8 @@ impl Held {
         Ok(())
     }
 
-    /// Records whether the account belongs to a primary, whose connection is protected.
+    /// Records whether the account belongs to a primary controller, whose connection is protected
+    /// from eviction.
     pub(crate) fn set_primary(&mut self, is_primary: bool) {
         if std::mem::replace(&mut self.is_primary, is_primary) != is_primary
             && let Some(Peer(peer)) = &self.peer

@@ -1,4 +1,5 @@
-//! Tests of the admission state with clients that spend little effort to take many resources.
+//! Tests of the admission state against hostile clients, which try to take many resources with
+//! little effort.
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},

@@ -1,14 +1,14 @@
-//! The order in which the connections of a server have their turns if there are many connections. A
-//! turn is one poll of a connection's task.
+//! The order in which the connections of a server are polled if there are many connections. One
+//! poll of a connection's task is called its turn.
 //!
 //! All connections of a server share one processor. If each had its turn in the order in which it
 //! became ready, a client with one call would wait for every other connection, and a thousand
 //! connections with valid calls would delay it a thousandfold. Turns are therefore shared among
 //! addresses, independently of the number of connections of each address, and the connection of a
-//! primary counts as an address of its own. The next turn goes to the address that has used the
-//! least time (start-time fair queueing, P. Goyal et al., SIGCOMM 1996). A client that seldom needs
-//! a turn therefore waits for at most one turn of each other address. The connections of one
-//! address have their turns one after another.
+//! primary controller counts as an address of its own. The next turn goes to the address that has
+//! used the least time (start-time fair queueing, P. Goyal et al., SIGCOMM 1996). A client that
+//! seldom needs a turn therefore waits for at most one turn of each other address. The connections
+//! of one address have their turns one after another.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -20,9 +20,9 @@ use super::{Address, ConnectionId};
 /// A group of connections that share one account of used time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Party {
-    /// All connections of an address that have no primary.
+    /// All connections of an address that have no stream of a primary controller.
     Address(Address),
-    /// A connection with a primary.
+    /// A connection with the stream of a primary controller.
     Primary(ConnectionId),
 }
 
@@ -31,9 +31,8 @@ pub(super) enum Party {
 pub(super) enum Answer {
     /// The connection has its turn now.
     Now,
-    /// No other connection has requested a turn before, so the connection has the next turn if it
-    /// requests one again. Other connections may be ready, and must be able to request a turn
-    /// before this turn ends.
+    /// No connection had a turn, so this one has the next. It must ask once more before it begins,
+    /// so that other connections that are ready can ask before this turn ends.
     Next,
     /// The connection must wait until it is notified that it has the next turn.
     Wait,
@@ -44,23 +43,24 @@ pub(super) enum Answer {
 pub(super) struct Turns {
     parties: HashMap<Party, Account>,
     waiting: HashMap<ConnectionId, Party>,
-    /// The connection that has a turn, or was notified that it may take the next one.
+    /// The connection that has the turn, or has been notified that it may take the next one.
     current: Option<(ConnectionId, Party)>,
-    /// The start of the current turn on the scale of [`Account::used`].
+    /// The virtual time of the fair queue: the value that [`Account::used`] had for the party of
+    /// the current turn when the turn began.
     now: Duration,
     /// The number of times that a connection has begun to wait. It decides between parties that
     /// have used equal time.
     arrivals: u64,
 }
 
-/// The time that a party has used, and its connections that wait for a turn.
+/// The processor time that a party has used, and its connections that wait for a turn.
 #[derive(Debug, Default)]
 struct Account {
     /// The time that the party has used. Time that it does not use while it is idle is not saved
     /// for later.
     used: Duration,
     queue: VecDeque<ConnectionId>,
-    /// The value of [`Turns::arrivals`] when the first connection began to wait.
+    /// The value of [`Turns::arrivals`] when the first of the waiting connections began to wait.
     arrived: u64,
 }
 
@@ -112,8 +112,8 @@ impl Turns {
         self.next()
     }
 
-    /// Removes a connection that no longer waits for a turn. If it had the next turn, returns the
-    /// connection that has the next turn now.
+    /// Removes a connection that no longer waits for a turn. If this connection had the turn or was
+    /// the next to have it, returns the connection that has the next turn instead.
     pub(super) fn leave(&mut self, id: ConnectionId) -> Option<ConnectionId> {
         if let Some(party) = self.waiting.remove(&id) {
             self.forget(id, party);

@@ -17,7 +17,7 @@ use tonic::{
 use super::{status, too_long, too_much, without_unreadable_details};
 use crate::{admission::Held, window::SEND_BUFFER};
 
-/// A body that the peer sends.
+/// The body of a request or response that the peer sends.
 pub struct ReceivedBody {
     stream: RecvStream,
     lengths: Lengths,
@@ -28,8 +28,8 @@ pub struct ReceivedBody {
     sending: Option<SendingBody>,
 }
 
-/// The size in bytes up to which a response needs no account of its own, because the memory charged
-/// for its call includes it.
+/// The largest response, in bytes, whose memory is not accounted separately, because the memory
+/// charged for its call includes it.
 const SMALL: usize = 16 << 10;
 
 /// A future that sends a body.
@@ -49,8 +49,8 @@ impl ReceivedBody {
         Self { gathered: Some(Gathered { begun: BytesMut::new(), held }), ..self }
     }
 
-    /// Makes the body also send the rest of a request, for servers that respond before they have
-    /// received the whole request.
+    /// Makes the body also send the rest of the request while the response is read, for servers
+    /// that respond before they have received the whole request.
     pub(crate) fn while_sending(self, sending: Option<SendingBody>) -> Self {
         Self { sending, ..self }
     }
@@ -164,8 +164,8 @@ impl HttpBody for ReceivedBody {
     }
 }
 
-/// Sends a body as fast as the peer accepts it, and then its trailers, which `fit` may shorten
-/// before. `held` accounts for the data that the peer has not accepted yet.
+/// Sends a body as fast as the peer accepts it, and then its trailers. Before they are sent, `fit`
+/// may shorten the trailers. `held` accounts for the data that the peer has not accepted yet.
 ///
 /// # Errors
 ///

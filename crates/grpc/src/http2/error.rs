@@ -9,8 +9,8 @@ use tonic::{
 
 use crate::admission::Limit;
 
-/// Returns the status of a call that ended with this error ("Errors" in gRPC over HTTP2). The
-/// mapping of reasons is that of RST_STREAM frames. If the connection ended, regardless of the
+/// Returns the status of a call that ended with this error ("Errors" in gRPC over HTTP2). Reasons
+/// are mapped to statuses as for RST_STREAM frames. If the connection ended, regardless of the
 /// reason in its GOAWAY frame, the status is UNAVAILABLE, because the call may be repeated on
 /// another connection.
 pub fn status(error: &h2::Error) -> Status {

@@ -29,7 +29,8 @@ pub trait Encode {
     fn end(&mut self, stream: &mut SendStream<Bytes>, status: Status) -> Result<(), h2::Error>;
 }
 
-/// The error of a peer that has ended the stream or the connection.
+/// An error which means that the peer has ended the stream or the connection, so that nothing more
+/// can be sent.
 struct Gone;
 
 /// The sending half of a call. It sends the items that wait in its outbox together in one frame.
@@ -110,8 +111,8 @@ impl<E: Encode> Sending<E> {
         Poll::Ready(Ok(()))
     }
 
-    /// Encodes waiting items. Returns `None` if the buffer is full, pending if no item is ready,
-    /// and ready if the outbox has ended.
+    /// Encodes items that wait in the outbox into the buffer. Returns `None` if the buffer is full,
+    /// pending if no item is ready, and the final status if the outbox has ended.
     fn fill(&mut self, context: &mut Context<'_>) -> Option<Poll<Status>> {
         while self.buffer.len() < BATCH {
             match Pin::new(&mut self.reader).poll_next(context) {

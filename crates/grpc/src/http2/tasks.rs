@@ -145,7 +145,8 @@ impl Wake for Signal {
     }
 }
 
-/// A slab: values with stable indices, each with a waker for its index.
+/// A slab: a collection in which each value keeps its index until it is removed. Each value has a
+/// waker for its index.
 #[derive(Debug)]
 pub(crate) struct Places<T> {
     places: Vec<(Option<T>, Waker)>,
@@ -157,7 +158,7 @@ impl<T> Places<T> {
         Self { places: Vec::new(), free: Vec::new() }
     }
 
-    /// Inserts a value, which `make` returns given its index, and wakes it.
+    /// Inserts a value at a free index, and wakes it. `make` returns the value, given the index.
     pub(crate) fn enter(&mut self, ready: &Arc<Ready>, make: impl FnOnce(usize) -> T) {
         let place = self.free.pop().unwrap_or_else(|| {
             let place = self.places.len();

@@ -1,5 +1,5 @@
-//! The polling of a connection and its calls, in turns of the connection's own task and out of
-//! turn.
+//! Polls a connection and its calls: in turns of the connection's own task, and between these turns
+//! when messages must be written immediately.
 
 use std::{
     fmt,
@@ -100,8 +100,8 @@ pub(crate) struct Shared<C: Connection> {
 }
 
 impl<C: Connection> Shared<C> {
-    /// Creates a connection that can be polled in turn and out of turn. `peer` is the client on a
-    /// server's connection, and `None` on a client's.
+    /// Creates a connection that can be polled in its own turns and between them. `peer` is the
+    /// client on a server's connection, and `None` on a client's.
     pub(crate) fn new(connection: C, gate: Arc<Gate>, peer: Option<Peer>) -> Arc<Self> {
         let ready = Arc::new(Ready::default());
         let transport = ready.waker(Part::Transport);

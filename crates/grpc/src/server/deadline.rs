@@ -1,6 +1,6 @@
 //! The deadline of a call: the header `grpc-timeout` ("gRPC over HTTP2", Requests). Clients enforce
-//! their deadlines themselves, but a client that can no longer cancel its call must not remain the
-//! primary.
+//! their deadlines themselves. The server enforces them too, so that a controller which can no
+//! longer cancel its call does not remain the primary.
 
 use std::time::Duration;
 

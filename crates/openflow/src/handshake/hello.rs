@@ -35,8 +35,8 @@ impl OfferedVersions {
 
     /// Returns the versions that a HELLO offers.
     ///
-    /// Elements of other types are ignored. A malformed element ends the search as if there were no
-    /// bitmap, since the header's version suffices.
+    /// Elements of other types are ignored. At a malformed element, reading ends without an error,
+    /// and the offer has no bitmap, since the version in the header suffices.
     pub(super) fn read<T: AsRef<[u8]>>(hello: &Header<T>) -> Self {
         let mut elements = hello.body();
         let mut bitmap = None;

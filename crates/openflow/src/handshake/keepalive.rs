@@ -8,7 +8,7 @@ use crate::{Version, Xid};
 /// A keepalive: it sends an echo request when the peer has been silent for some time, and reports
 /// the peer as dead if it stays silent.
 ///
-/// Times count from a moment that the caller chooses and that must not change between calls.
+/// The caller passes all times, as durations since one moment that it chooses.
 #[derive(Clone, Debug)]
 pub struct Keepalive {
     interval: Duration,
@@ -26,12 +26,12 @@ pub struct Keepalive {
 pub enum Liveness {
     /// The peer is not known to be dead, and no echo request was needed.
     Alive {
-        /// The latest time of the next poll.
+        /// The time by which the caller must poll again.
         next: Duration,
     },
     /// An echo request was appended.
     Asked {
-        /// The latest time of the next poll.
+        /// The time by which the caller must poll again.
         next: Duration,
     },
     /// The peer did not answer an echo request in time.

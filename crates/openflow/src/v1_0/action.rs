@@ -13,7 +13,7 @@ use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
 
 /// The number of bytes of the type and the length with which every action starts.
 const HEADER: usize = 4;
-/// The number of bytes of which an action's length is a multiple.
+/// The number of bytes to a multiple of which every action is padded.
 const ALIGNMENT: usize = 8;
 
 /// The values of `enum ofp_action_type`.
@@ -89,8 +89,8 @@ pub enum Action {
 }
 
 impl Action {
-    /// Creates an action that sends the packet out of `port`. If the port is the controller, a
-    /// packet-in about a buffered packet contains no bytes of it.
+    /// Creates an action that sends the packet out of `port`. If the port is the controller and the
+    /// switch buffers the packet, the packet-in contains none of the packet's bytes.
     pub const fn output(port: PortNo) -> Self {
         Self::Output { port, max_len: 0 }
     }

@@ -10,8 +10,9 @@ use crate::wire::{HEADER_LENGTH, Header, MessageType};
 use crate::{Version, Xid};
 
 structure! {
-    /// An error (`ofp_error_msg`). Type and code have their wire values.
-    /// [`ErrorReason`](crate::ErrorReason) names those that the specification defines.
+    /// An error (`ofp_error_msg`). Type and code are numbers, as in the message.
+    /// [`ErrorReason`](crate::ErrorReason) provides names for the combinations that the
+    /// specification defines.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct ErrorMessage = "ofp_error_msg" {
         /// The type of the error.

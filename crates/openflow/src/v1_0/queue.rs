@@ -5,8 +5,8 @@ use crate::cursor::{Reader, pad, patch_length};
 use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
 use crate::structure::{Wire, decode_list, encode_list};
 
-/// The length of the id, length and padding with which a queue starts, and of the header of a
-/// property.
+/// The length in bytes of two headers: that of a queue, which consists of id, length and padding,
+/// and that of a queue property.
 const HEADER: usize = 8;
 
 /// The type of the property with the guaranteed rate (`enum ofp_queue_properties`).

@@ -85,7 +85,7 @@ open_enum! {
         DROP = 1,
         /// Reassembles fragments, if the switch can.
         REASM = 2,
-        /// All bits that the specification defines.
+        /// The mask of all bits that the specification defines.
         MASK = 3,
     }
 }

@@ -15,9 +15,9 @@ open_enum! {
     pub ActionType: u16 {
         /// Sends the packet out of a port.
         OUTPUT = 0,
-        /// Copies the TTL outwards.
+        /// Copies the TTL from the second-outermost header with a TTL to the outermost one.
         COPY_TTL_OUT = 11,
-        /// Copies the TTL inwards.
+        /// Copies the TTL from the outermost header with a TTL to the second-outermost one.
         COPY_TTL_IN = 12,
         /// Sets the MPLS TTL.
         SET_MPLS_TTL = 15,
@@ -33,7 +33,7 @@ open_enum! {
         POP_MPLS = 20,
         /// Chooses the queue for output.
         SET_QUEUE = 21,
-        /// Applies a group.
+        /// Sends the packet through a group.
         GROUP = 22,
         /// Sets the IP TTL.
         SET_NW_TTL = 23,
@@ -53,15 +53,16 @@ open_enum! {
 open_enum! {
     /// The number of bytes of a packet that are sent to the controller, `ofp_controller_max_len`.
     pub MaxLen: u16 {
-        /// The largest number of bytes of a buffered packet that can be requested.
+        /// The largest number of bytes that an action can request of a packet that the switch
+        /// buffers.
         MAX = 0xffe5,
         /// The request for the whole packet, which the switch then does not buffer.
         NO_BUFFER = 0xffff,
     }
 }
 
-/// An action. It is an element of a list that is applied in order, or of a set that is executed at
-/// the end.
+/// An action on a packet. It is an element of an action list, which is executed immediately and in
+/// order, or of the packet's action set, which is executed at the end of the pipeline.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     /// Sends the packet out of a port.
@@ -71,9 +72,9 @@ pub enum Action {
         /// The number of bytes of the packet to send, if the port is [`PortNumber::CONTROLLER`].
         max_len: MaxLen,
     },
-    /// Copies the TTL from the second header with a TTL to the outermost one.
+    /// Copies the TTL from the second-outermost header with a TTL to the outermost one.
     CopyTtlOut,
-    /// Copies the TTL from the outermost header with a TTL to the second one.
+    /// Copies the TTL from the outermost header with a TTL to the second-outermost one.
     CopyTtlIn,
     /// Sets the TTL of the outermost MPLS label.
     SetMplsTtl(u8),
@@ -89,7 +90,7 @@ pub enum Action {
     PopMpls(u16),
     /// Chooses the queue of the port to which the packet is sent.
     SetQueue(QueueId),
-    /// Processes the packet by a group.
+    /// Sends the packet through a group.
     Group(GroupId),
     /// Sets the IP TTL.
     SetNwTtl(u8),

@@ -38,8 +38,8 @@ pub(super) fn aligned_tlv<'a>(
     Ok((kind, value))
 }
 
-/// Begins a type-length-value and returns its position. One of the `end` functions later writes the
-/// length.
+/// Appends the header of a type-length-value with a length of 0, and returns the offset of the
+/// header in `out`. One of the `end` functions later writes the correct length.
 pub(super) fn begin(out: &mut Vec<u8>, kind: u16) -> usize {
     let start = out.len();
     put_u16(out, kind);

@@ -1,7 +1,7 @@
 //! The errors with which a switch rejects a request (specification 1.3.5, section 7.4.4).
 //!
-//! Type and code have their wire values. [`ErrorReason`] names those that the specification
-//! defines.
+//! Type and code are numbers, as in the message. [`ErrorReason`] provides names for the
+//! combinations that the specification defines.
 
 use super::codec::{Wire, put_u16, put_u32};
 use crate::cursor::Reader;
@@ -15,7 +15,7 @@ pub enum ErrorMessage {
     Standard {
         /// The type of the error, which states what kind of request failed.
         error_type: u16,
-        /// The reason of the error, as a code of the type.
+        /// The reason of the error, as a number whose meaning depends on the type.
         code: u16,
         /// The beginning of the request, at least 64 bytes, or a text if the hello failed.
         data: Vec<u8>,

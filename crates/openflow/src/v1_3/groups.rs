@@ -14,7 +14,7 @@ open_enum! {
         MAX = 0xffff_ff00,
         /// All groups, in requests and deletions.
         ALL = 0xffff_fffc,
-        /// No group in particular.
+        /// Any group, in requests that do not restrict the group.
         ANY = 0xffff_ffff,
     }
 }
@@ -204,8 +204,8 @@ bit_set! {
     }
 }
 
-/// The features of a switch's groups, `ofp_group_features`. The arrays are indexed by
-/// [`GroupType`].
+/// The features of a switch's groups, `ofp_group_features`. The arrays have one element for each
+/// [`GroupType`] and are indexed by it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct GroupFeatures {
     /// The supported group types, as bits `1 << type`.

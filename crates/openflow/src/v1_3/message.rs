@@ -130,8 +130,8 @@ impl Message {
     ///
     /// # Errors
     ///
-    /// Returns an error if a part does not fit its length field, or if a value is not allowed in
-    /// its place.
+    /// Returns an error if a part of the message is too long for its length field, or if a field
+    /// has a value that is not allowed.
     pub fn encode(&self, xid: Xid, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let start = out.len();
         out.extend_from_slice(&[Version::V1_3.wire(), self.message_type().0, 0, 0]);

@@ -11,11 +11,11 @@ use crate::error::{DecodeError, EncodeError};
 open_enum! {
     /// A meter's id, `ofp_meter`.
     pub MeterId: u32 {
-        /// The largest id that a meter of flow entries can have.
+        /// The largest id of an ordinary meter, to which flow entries can send packets.
         MAX = 0xffff_0000,
-        /// The meter of the slow datapath.
+        /// The meter for packets that the switch processes in its slow path.
         SLOWPATH = 0xffff_fffd,
-        /// The meter of the connection to the controller.
+        /// The meter for packets that are sent to the controller.
         CONTROLLER = 0xffff_fffe,
         /// All meters, in requests and deletions.
         ALL = 0xffff_ffff,
@@ -55,7 +55,7 @@ open_enum! {
         DROP = 1,
         /// Raises the drop precedence in the IP header.
         DSCP_REMARK = 2,
-        /// An experimenter defines the treatment.
+        /// A treatment that an experimenter defines.
         EXPERIMENTER = 0xffff,
     }
 }

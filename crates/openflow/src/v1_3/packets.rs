@@ -22,8 +22,8 @@ open_enum! {
     }
 }
 
-/// The cookie of a packet-in that no flow entry caused, or for which the switch does not know the
-/// entry.
+/// The cookie of a packet-in that no flow entry caused, or whose flow entry the switch does not
+/// know.
 pub const NO_COOKIE: u64 = u64::MAX;
 
 structure! {

@@ -28,7 +28,8 @@ open_enum! {
     }
 }
 
-/// A property of a queue, `ofp_queue_prop_header`. Its length is not rounded to eight bytes.
+/// A property of a queue, `ofp_queue_prop_header`. Unlike many structures of OpenFlow, it is not
+/// padded to a multiple of eight bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum QueueProperty {
     /// The guaranteed rate, in tenths of a percent of the port's rate. A value above 1000 means

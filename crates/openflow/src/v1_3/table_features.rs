@@ -24,13 +24,13 @@ structure! {
         pub metadata_match: u64,
         /// The bits of the metadata register that the table can write.
         pub metadata_write: u64,
-        /// The configuration of the table, in bits that only earlier versions defined.
+        /// Configuration bits that only earlier versions of OpenFlow defined.
         pub config: u32,
         /// The largest number of entries.
         pub max_entries: u32,
         /// The properties of the table. If a type of property is absent, the table supports nothing
-        /// of this kind. If only its variant `..Miss` is absent, the property for entries also
-        /// applies to the table-miss entry.
+        /// of this kind. If only its counterpart for the table-miss entry (`..Miss`) is absent, the
+        /// property also applies to the table-miss entry.
         pub properties: Vec<TableFeatureProperty>,
     }
 }
@@ -60,9 +60,9 @@ open_enum! {
         INSTRUCTIONS = 0,
         /// The instructions that the table-miss entry can have.
         INSTRUCTIONS_MISS = 1,
-        /// The tables in which packets can continue.
+        /// The tables to which entries can send packets next.
         NEXT_TABLES = 2,
-        /// The tables in which packets can continue from the table-miss entry.
+        /// The tables to which the table-miss entry can send packets next.
         NEXT_TABLES_MISS = 3,
         /// The actions that entries can write to the action set.
         WRITE_ACTIONS = 4,
@@ -211,9 +211,9 @@ properties! {
     INSTRUCTIONS Instructions(Vec<FeatureId>),
     /// The instructions that the table-miss entry can have.
     INSTRUCTIONS_MISS InstructionsMiss(Vec<FeatureId>),
-    /// The tables in which entries can let packets continue.
+    /// The tables to which entries can send packets next.
     NEXT_TABLES NextTables(Vec<TableId>),
-    /// The tables in which the table-miss entry can let packets continue.
+    /// The tables to which the table-miss entry can send packets next.
     NEXT_TABLES_MISS NextTablesMiss(Vec<TableId>),
     /// The actions that entries can write to the action set.
     WRITE_ACTIONS WriteActions(Vec<FeatureId>),

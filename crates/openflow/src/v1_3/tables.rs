@@ -33,7 +33,7 @@ structure! {
     pub struct TableMod = "ofp_table_mod" {
         /// The table to change, or [`TableId::ALL`] for all tables.
         pub table_id: TableId; pad 3,
-        /// The configuration of the table, in bits that only earlier versions defined.
+        /// Configuration bits that only earlier versions of OpenFlow defined.
         pub config: u32,
     }
 }

@@ -106,7 +106,7 @@ impl<T: AsRef<[u8]>> PacketIn<T> {
         self.buffer.as_ref().get(self.payload_range()).unwrap_or(&[])
     }
 
-    /// Returns the range of the packet in the message.
+    /// Returns the range of bytes that the packet occupies in the message.
     pub fn payload_range(&self) -> Range<usize> {
         self.payload.0..self.payload.1
     }

@@ -85,8 +85,8 @@ impl<T: AsRef<[u8]>> PacketOut<T> {
         Outputs { version: self.version, actions: Actions(self.actions()) }
     }
 
-    /// Returns whether an action sends the packet to a group, which only OpenFlow 1.3 has.
-    /// Considers the actions up to the first malformed one.
+    /// Returns whether an action sends the packet to a group, which only OpenFlow 1.3 has. Only the
+    /// actions before the first malformed one are considered.
     pub fn has_group(&self) -> bool {
         self.version == Version::V1_3
             && Actions(self.actions()).any(|action| u16_at(action, 0) == OFPAT_GROUP)
@@ -97,7 +97,7 @@ impl<T: AsRef<[u8]>> PacketOut<T> {
         self.buffer.as_ref().get(self.payload_range()).unwrap_or(&[])
     }
 
-    /// Returns the range of the packet in the message.
+    /// Returns the range of bytes that the packet occupies in the message.
     pub fn payload_range(&self) -> Range<usize> {
         self.payload.0..self.payload.1
     }

@@ -43,12 +43,14 @@ impl Personality {
         self.packet = packet;
     }
 
-    /// Carries out the actions of a packet-out. Each output to [`PortNumber::TABLE`] sends the
-    /// packet through the table, with the changes of the actions so far, and the following actions
-    /// continue with that packet (OpenFlow 1.0.0, 5.3.6). `direct` receives the packets that the
-    /// actions themselves send to ports, and `passage` receives those that the table sends. All
-    /// packets for the controller are in `passage`. A packet-out that only sends to ports is
-    /// carried out only if `direct` stores packets.
+    /// Executes the actions of a packet-out (OpenFlow 1.0.0, 5.3.6). Each output to
+    /// [`PortNumber::TABLE`] sends the packet through the table, with the changes that earlier
+    /// actions have made to it. The actions after such an output continue with the packet as it was
+    /// before the table.
+    ///
+    /// `direct` receives the packets that the actions themselves send to ports, and `passage`
+    /// receives those that the table sends. All packets for the controller are in `passage`. If all
+    /// actions only send to ports, nothing is executed unless `direct` stores packets.
     pub(in super::super) fn process_packet_out(
         &mut self,
         options: &SwitchOptions,
@@ -88,8 +90,8 @@ impl Personality {
     }
 }
 
-/// Returns a packet that an action sends to the controller. OpenFlow 1.0 has no further tables and
-/// reports no cookie.
+/// Returns a packet that an action sends to the controller, with table 0 and without a cookie,
+/// since OpenFlow 1.0 reports neither.
 fn to_controller(key: FlowKey, bytes: Vec<u8>) -> ToController {
     ToController {
         reason: ACTION,

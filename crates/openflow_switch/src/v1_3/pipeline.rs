@@ -2,10 +2,10 @@
 //! 5.12.
 //!
 //! The pipeline executes goto-table, metadata, apply-, write- and clear-actions, output, groups of
-//! all types, set-field, VLAN tags, and the IP TTL. Meters, queues, MPLS and PBB tags are omitted.
-//! For the packets of the probe, they change neither the destination nor what a controller sees. A
-//! packet whose TTL becomes invalid is dropped without a packet-in, as in the initial asynchronous
-//! configuration of a switch.
+//! all types, set-field, VLAN tags, and the IP TTL. It ignores meters, queues, MPLS and PBB tags,
+//! because they change neither the destination of the packets with which Planimeter measures
+//! controllers nor what a controller sees of them. A packet whose TTL becomes invalid is dropped
+//! without a packet-in, as in the initial asynchronous configuration of a switch.
 
 use std::collections::BTreeSet;
 
@@ -37,7 +37,7 @@ impl Personality {
     ) {
         let mut packet = std::mem::take(&mut self.packet);
         packet.load(frame);
-        let mut walk = Walk::new(options, (&self.groups, &self.down), in_port, packet, passage);
+        let mut walk = Walk::new(options, &self.groups, &self.down, in_port, packet, passage);
         let mut set = ActionSet::default();
         let mut next = Some(0);
         while let Some(table) = next {
@@ -59,12 +59,14 @@ impl Personality {
         }
     }
 
-    /// Carries out the actions of a packet-out. Each output to [`PortNumber::TABLE`] sends the
-    /// packet through the tables, with the changes of the actions so far, and the following actions
-    /// continue with that packet (OpenFlow 1.3.5, 7.3.7). `direct` receives the packets that the
-    /// actions themselves send to ports, and `passage` receives those that the tables send. All
-    /// packets for the controller are in `passage`. A packet-out that only sends to ports is
-    /// carried out only if `direct` stores packets.
+    /// Executes the actions of a packet-out (OpenFlow 1.3.5, 7.3.7). Each output to
+    /// [`PortNumber::TABLE`] sends the packet through the tables, with the changes that earlier
+    /// actions have made to it. The actions after such an output continue with the packet as it was
+    /// before the tables.
+    ///
+    /// `direct` receives the packets that the actions themselves send to ports, and `passage`
+    /// receives those that the tables send. All packets for the controller are in `passage`. If all
+    /// actions only send to ports, nothing is executed unless `direct` stores packets.
     pub(in super::super) fn process_packet_out(
         &mut self,
         options: &SwitchOptions,
@@ -92,7 +94,7 @@ impl Personality {
                 Some((last, before)) if to_table(last) => (before, true),
                 _ => (actions, false),
             };
-            let mut walk = Walk::new(options, (&self.groups, &self.down), in_port, packet, direct);
+            let mut walk = Walk::new(options, &self.groups, &self.down, in_port, packet, direct);
             walk.key = FlowKey::v1_3(&walk.packet, in_port, 0);
             let exists = walk.apply(own, 0);
             let Walk { packet: changed, group_hits, .. } = walk;
@@ -111,7 +113,8 @@ impl Personality {
     }
 }
 
-/// The flow entry whose instructions are executed, as packet-ins report it.
+/// The flow entry whose instructions are being executed, with the properties that a packet-in
+/// reports.
 #[derive(Clone, Copy, Debug)]
 struct Origin {
     table: u8,
@@ -130,7 +133,8 @@ impl Origin {
     }
 }
 
-/// A packet's pass through a bucket of a group, which is counted for the bucket and for the group.
+/// A packet that passed through a bucket of a group. It is counted for the bucket and for the
+/// group.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct GroupHit {
     pub(super) group: GroupId,
@@ -149,7 +153,7 @@ struct Walk<'a> {
     down: &'a BTreeSet<u16>,
     in_port: u32,
     packet: Packet,
-    /// The fields of the packet as the latest table saw them.
+    /// The fields of the packet when it was last looked up in a table.
     key: FlowKey,
     metadata: u64,
     origin: Origin,
@@ -160,7 +164,8 @@ struct Walk<'a> {
 impl<'a> Walk<'a> {
     fn new(
         options: &'a SwitchOptions,
-        (groups, down): (&'a Groups, &'a BTreeSet<u16>),
+        groups: &'a Groups,
+        down: &'a BTreeSet<u16>,
         in_port: u32,
         packet: Packet,
         passage: &'a mut Passage,
@@ -291,7 +296,7 @@ impl<'a> Walk<'a> {
         });
     }
 
-    /// Processes a copy of the packet by the group with this id (OpenFlow 1.3.5, 5.6).
+    /// Sends a copy of the packet through the group with this id (OpenFlow 1.3.5, 5.6).
     fn group(&mut self, id: GroupId, depth: u32) {
         let groups = self.groups;
         let Some((group_type, buckets)) = groups.get(id) else { return };

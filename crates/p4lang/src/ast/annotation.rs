@@ -32,7 +32,7 @@ pub enum AnnotationBody {
     Empty,
     /// `( ... )`: tokens without an interpretation.
     Unstructured(Vec<AnnotationToken>),
-    /// `( a, b )`, for an annotation in [`HOLDS_EXPRESSIONS`].
+    /// `( a, b )`, for an annotation whose name is in [`HOLDS_EXPRESSIONS`].
     Evaluated {
         /// The tokens as written.
         tokens: Vec<AnnotationToken>,
@@ -120,7 +120,8 @@ impl Annotation {
             .collect()
     }
 
-    /// Returns the text between the parentheses, with white space reduced to single blanks.
+    /// Returns the text between the parentheses, with each run of white space replaced by one
+    /// blank.
     pub fn text(&self) -> String {
         let mut out = String::new();
         for token in self.tokens() {

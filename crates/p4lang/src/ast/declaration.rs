@@ -14,7 +14,7 @@ pub struct Declaration {
     pub span: Span,
     /// The annotations before the declaration.
     pub annotations: Vec<Annotation>,
-    /// The declared name. Declarations of errors and match kinds are called `error` and
+    /// The declared name. For a declaration of errors or match kinds, it is `error` or
     /// `match_kind`.
     pub name: Name,
     /// The kind of declaration.
@@ -157,8 +157,8 @@ pub struct Instantiation {
     pub ty: Type,
     /// The constructor arguments of the instance.
     pub arguments: Vec<Argument>,
-    /// The initializer block after `=`, with implementations of abstract methods and with
-    /// instantiations.
+    /// The initializer block after `=`. It contains implementations of the extern's abstract
+    /// methods, and instantiations.
     pub initializer: Option<Vec<Declaration>>,
 }
 
@@ -277,7 +277,7 @@ pub struct Method {
     pub span: Span,
     /// The annotations before the method.
     pub annotations: Vec<Annotation>,
-    /// Whether the method is `abstract`, so that the initializer blocks of instances implement it.
+    /// Whether the method is `abstract`: an instance must implement it in its initializer block.
     pub is_abstract: bool,
     /// The name of the method.
     pub name: Name,
@@ -390,8 +390,8 @@ pub struct TableProperty {
     pub annotations: Vec<Annotation>,
     /// Whether the property is `const`.
     pub is_const: bool,
-    /// The name: `key`, `actions`, `entries`, `default_action`, `size`, or a property of the
-    /// architecture.
+    /// The name of the property: `key`, `actions`, `entries`, `default_action`, `size`, or one that
+    /// the architecture defines.
     pub name: Name,
     /// The value of the property.
     pub kind: TablePropertyKind,

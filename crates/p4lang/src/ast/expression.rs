@@ -20,9 +20,9 @@ pub struct Expression {
 }
 
 impl Expression {
-    /// Returns the key sets in this expression, which a table or `select` with `keys` keys matches:
-    /// the parts of `(a, b)`, or those of `{a, b}` if there are `keys` of them. Any other
-    /// expression is a single key set.
+    /// Returns the key sets in this expression, for a table or `select` with `keys` keys. The
+    /// elements of `(a, b)` are separate key sets, and so are those of `{a, b}` if their number is
+    /// `keys`. Any other expression is a single key set.
     pub fn key_sets(&self, keys: usize) -> &[Expression] {
         match &self.kind {
             ExpressionKind::TupleKeyset(parts) => parts,
@@ -138,8 +138,8 @@ pub enum ExpressionKind {
         /// The location of a trailing `...`.
         default_rest: Option<Span>,
     },
-    /// `(a, b)` as a key set. A single element in parentheses is represented this way only if it is
-    /// not an expression, as in `(a &&& b)` or `(_)`.
+    /// `(a, b)` as a key set. `(a)` is represented by this variant only if its element is not an
+    /// ordinary expression, as in `(a &&& b)` or `(_)`.
     TupleKeyset(Vec<Expression>),
     /// `{#}`: an invalid header or header union.
     InvalidHeader,

@@ -60,7 +60,7 @@ pub enum TypeKind {
 /// The direction of a parameter (§6.8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Direction {
-    /// No direction: the argument is known at compile time or set by the control plane.
+    /// No direction: the argument is known at compile time, or the control plane sets it.
     #[default]
     None,
     /// `in`.

@@ -1,12 +1,12 @@
 //! Translation of the expressions of BMv2 JSON to the IR. Arbitrary-precision integers become
 //! `bit<W>` of a sufficient width.
 //!
-//! An expression is translated in one of two ways. [`Loader::truncated`] returns the low W bits of
-//! its value, for a target of W bits. Sums, products, bitwise operations and left shifts need only
-//! the low W bits of their operands. Comparisons, right shifts and saturation need the whole value
-//! of their operands. For these, [`Loader::range`] computes how many bits the value may have and
-//! whether it may be negative, and the operands are computed with that width. Negative values are
-//! in two's complement.
+//! An expression is translated in one of two ways. If it is assigned to a target of W bits,
+//! [`Loader::truncated`] returns the low W bits of its value. Sums, products, bitwise operations
+//! and left shifts need only the low W bits of their operands for this. Comparisons, right shifts
+//! and saturation need the exact values of their operands. For these, [`Loader::range`] computes
+//! how many bits the value may take and whether it may be negative, and the operands are computed
+//! with that width. Negative values are in two's complement.
 
 use num_bigint::BigInt;
 use serde_json::Value as Json;
@@ -21,11 +21,11 @@ use ir::{
 
 /// The largest width in bits of the intermediate values of an expression.
 pub(super) const WIDTH_LIMIT: u32 = 1 << 16;
-/// The largest number of bits by which a left shift with a variable amount is assumed to widen its
-/// operand.
+/// The number of bits by which a left shift is assumed to widen its operand at most, if the shift
+/// amount is not constant.
 const SHIFT_LIMIT: u32 = 1024;
 
-/// The range of the values that an expression may have: that of `bit<width>` or `int<width>`.
+/// A range that contains all values of an expression: the range of `bit<width>` or `int<width>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Range {
     pub(super) width: u32,
@@ -97,8 +97,8 @@ impl Loader<'_> {
         }
     }
 
-    /// Returns the operand of a unary operator, which has only one of the two operands in the JSON.
-    /// Most compilers store it as the right operand, a few as the left one.
+    /// Returns the operand of a unary operator. The JSON has two places for operands, and only one
+    /// of them is used: in the output of most compilers the right one, and of a few the left one.
     fn single<'j>(left: &'j Json, right: &'j Json) -> &'j Json {
         if right.is_null() { left } else { right }
     }
@@ -119,7 +119,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Returns the range of the values that an expression may have.
+    /// Returns a range that contains all values that an expression may have.
     pub(super) fn range(&mut self, value: &Json) -> Outcome<Range> {
         let (kind, inner) = self.typed(value)?;
         match kind {
@@ -168,7 +168,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Returns the range of the result of an operation.
+    /// Returns a range that contains all results of an operation.
     fn operation_range(
         &mut self,
         inner: &Json,
@@ -449,7 +449,8 @@ impl Loader<'_> {
                     _ => operand,
                 });
             }
-            // A mask of ones truncates its operand, so a narrower width has the same effect.
+            // `&` with a mask of ones in the low bits truncates its operand, so translating the
+            // operand with a narrower width has the same effect.
             if plain == BinaryOperator::BitAnd
                 && let Some(ones) = self.constant(right).as_ref().and_then(ones)
             {
@@ -577,7 +578,7 @@ impl Loader<'_> {
         let signed = operator == "sat_cast";
         let target = Range { width: own, signed };
         let wide = self.range(left)?.union(target);
-        // One additional bit makes both limits values of the wide type.
+        // With one additional bit, both limits of the saturation are values of the wide type.
         let wide = Range::signed(wide.as_signed() + 1);
         let wide_type = self.program.types.intern(Type::Bits { width: wide.width, signed: true });
         let bool_type = self.program.types.intern(Type::Bool);
@@ -621,7 +622,7 @@ impl Loader<'_> {
         Expression { type_id, kind: ExpressionKind::Read(place) }
     }
 
-    /// Translates the right operand of a shift.
+    /// Translates the right operand of a shift, the shift amount.
     fn amount(&mut self, value: &Json) -> Outcome<Expression> {
         let range = self.range(value)?;
         if range.signed {
@@ -630,8 +631,8 @@ impl Loader<'_> {
         self.truncated(value, range.width)
     }
 
-    /// Translates an expression to its exact value, in the type of `range`, which must contain the
-    /// value.
+    /// Translates an expression to its exact value, not truncated. The result has the type that
+    /// `range` describes, and `range` must contain the value.
     fn exact(&mut self, value: &Json, range: Range) -> Outcome<Expression> {
         let bits = self.truncated(value, range.width)?;
         let type_id =
@@ -724,7 +725,7 @@ impl Loader<'_> {
                     }
                 }
             }
-            // A number is used as a condition, so it is compared with zero.
+            // The operand is a number that is used as a condition, so it is compared with zero.
             _ => {
                 let range = self.range(value)?;
                 let bits = self.truncated(value, range.width)?;
@@ -767,15 +768,14 @@ impl Loader<'_> {
         }
     }
 
-    /// Returns the type and the value of a JSON object of the form `{"type": ..., "value": ...}`,
-    /// for other modules of the translation.
+    /// Does the same as `typed`, for other modules of the translation.
     pub(super) fn kind<'j>(&self, value: &'j Json) -> Outcome<(&'j str, &'j Json)> {
         self.typed(value)
     }
 }
 
-/// Returns the name of the header if `value` refers to its validity with `[header, "$valid$"]`, and
-/// `None` otherwise.
+/// If `value` is the validity of a header, `[header, "$valid$"]`, returns the name of the header.
+/// Returns `None` otherwise.
 fn valid_field(value: &Json) -> Option<&str> {
     let list = value.get("value")?.as_array()?;
     match (list.first()?.as_str(), list.get(1)?.as_str()) {
@@ -788,8 +788,8 @@ fn is_valid_field(value: &Json) -> bool {
     valid_field(value).is_some()
 }
 
-/// Returns the number of ones in a mask that has only ones below its highest one, or `None` for any
-/// other mask.
+/// Returns the number of ones in a mask whose ones are all in the lowest bits. Returns `None` for
+/// any other mask.
 fn ones(mask: &BigInt) -> Option<u32> {
     let width = u32::try_from(mask.bits()).ok()?;
     let all: BigInt = (BigInt::from(1) << width) - 1;

@@ -1,27 +1,29 @@
 //! Conversion of a control-flow graph, as BMv2 JSON describes it, to the nested blocks of the IR.
 //!
-//! BMv2 JSON describes control flow by the next node of each node, while the IR has `if` and
-//! `switch`. The graph is acyclic, so all branches of a node meet at its immediate post-dominator.
-//! Each branch is written up to that node, and the rest follows once after all branches. A node
-//! that several branches reach earlier, as `return` in the source causes, is written once for each
-//! of them. The total number of statements is limited.
+//! BMv2 JSON states the next node of each node, while the IR has nested `if` and `switch`
+//! statements. The graph is acyclic, so all branches of a node meet at its immediate
+//! post-dominator. Each branch is written up to that node, and what follows is written once after
+//! all branches. Several branches may reach a common node before that point, as `return` in the
+//! source causes, and that node is then written once for each of them. The total number of
+//! statements is therefore limited.
 
 use ir::{Block, Expression, Statement, StatementKind, SwitchCase, Value};
 
-/// The largest number of statements and branches of the result, with those of duplicated nodes.
+/// The largest number of statements and branches in the result, including copies of duplicated
+/// nodes.
 const STATEMENT_LIMIT: usize = 200_000;
 /// The largest nesting depth of blocks.
 const DEPTH_LIMIT: usize = 400;
 
-/// A node of the control-flow graph: its statements and its successors. A successor `None` is the
-/// end of the graph.
+/// A node of the control-flow graph: its statements and its successors. A successor `None` stands
+/// for the end of the graph.
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) body: Block,
     pub(super) next: Next,
 }
 
-/// The successors of a node of the control-flow graph. `None` is the end of the graph.
+/// The successors of a node of the control-flow graph. `None` stands for the end of the graph.
 #[derive(Debug)]
 pub(super) enum Next {
     Always(Option<usize>),
@@ -103,18 +105,18 @@ fn post_order(nodes: &[Node], entry: Option<usize>) -> Result<Vec<usize>, &'stat
     Ok(order)
 }
 
-/// The immediate post-dominator of a node, and the length of the chain of post-dominators from the
-/// node to the end of the graph.
+/// The immediate post-dominator of a node, with data for finding common post-dominators. The depth
+/// of a node is the number of post-dominators between it and the end of the graph.
 #[derive(Clone, Copy)]
 struct PostDominator {
     node: Option<usize>,
     depth: usize,
     /// A jump pointer: a post-dominator farther along the chain, to which the search for a common
-    /// post-dominator can skip. Nodes of equal depth skip the same number of post-dominators.
+    /// post-dominator can skip. Nodes of equal depth skip equally many post-dominators.
     jump: Option<usize>,
 }
 
-/// A writer that converts a graph to blocks.
+/// The state of converting a graph to nested blocks.
 struct Writer<'n> {
     nodes: &'n [Node],
     post_dominators: Vec<PostDominator>,
@@ -131,9 +133,9 @@ impl Writer<'_> {
     }
 
     /// Sets the immediate post-dominator of `node` to `next`, and computes the node's jump pointer.
-    /// If the jump pointer of `next` and that of its target skip the same number of nodes, the new
-    /// one skips both ranges, so that searches take logarithmic time (E. Myers, "An applicative
-    /// random-access stack", 1983).
+    /// If the jump pointer of `next` and the jump pointer of its target skip equally many nodes,
+    /// the new pointer skips both stretches. Searches therefore take logarithmic time (E. Myers,
+    /// "An applicative random-access stack", 1983).
     fn set_post_dominator(&mut self, node: usize, next: Option<usize>) {
         let (first, second) = (self.jump(next), self.jump(self.jump(next)));
         let lengths =
@@ -167,7 +169,7 @@ impl Writer<'_> {
         left
     }
 
-    /// Writes the nodes from `from` up to `until`, which is not included, as a block.
+    /// Writes the nodes from `from` up to `until`, which is excluded, as a block of statements.
     fn write(
         &mut self,
         from: Option<usize>,

@@ -1,5 +1,5 @@
-//! Translation of the header types and header instances in BMv2 JSON, and the mapping of the names
-//! of headers and fields to places in the IR.
+//! Translation of the header types and header instances in BMv2 JSON. The JSON refers to headers
+//! and fields by name, and the translation maps these names to places in the IR.
 
 use std::collections::HashMap;
 
@@ -35,8 +35,8 @@ const STANDARD_FIELDS: [(&str, u32); 18] = [
     ("qid", 5),
 ];
 
-/// The headers in the JSON of P4_14 programs whose fields are part of v1model's
-/// `standard_metadata`.
+/// The metadata headers of P4_14 programs in the JSON whose fields v1model's `standard_metadata`
+/// contains.
 const TARGET_HEADERS: [&str; 3] = ["standard_metadata", "intrinsic_metadata", "queueing_metadata"];
 
 /// The largest width of a field in bits.
@@ -87,7 +87,7 @@ pub(super) struct Layout {
     metadata_fields: HashMap<(String, String), FieldPlace>,
     /// The names of the fields of each metadata header, in order of declaration.
     pub(super) metadata_headers: HashMap<String, Vec<String>>,
-    /// The number that the JSON assigns to each error, in the order of `Program::errors`.
+    /// For each error in `Program::errors`, in that order, the number that the JSON assigns to it.
     pub(super) error_codes: Vec<u64>,
 }
 
@@ -281,7 +281,7 @@ impl Layout {
         };
         for (name, width) in STANDARD_FIELDS {
             let declared = declared_width(name);
-            // Only recent versions of v1model have these two fields.
+            // Older versions of v1model lack these two fields.
             if declared.is_none() && matches!(name, "deq_queue_id" | "qid") {
                 continue;
             }
@@ -430,7 +430,8 @@ fn element_of(stack: &Place, position: usize, program: &mut Program) -> Place {
     place
 }
 
-/// A builder for one of the three structs that hold headers, metadata and `standard_metadata`.
+/// A builder for one of the three structs, which hold the headers, the metadata and
+/// `standard_metadata`.
 struct Builder<'p> {
     program: &'p mut Program,
     fields: Vec<Field>,
@@ -454,8 +455,9 @@ impl Builder<'_> {
     }
 }
 
-/// Adds the errors of core.p4 and of the JSON to the program, beginning with `NoError`. Returns the
-/// number of each in the JSON; an error that the JSON lacks gets an unused number.
+/// Adds the errors of core.p4 and those of the JSON to the program, starting with `NoError`.
+/// Returns the number of each error in the JSON. If the JSON lacks an error of core.p4, an unused
+/// number is assigned to it.
 fn errors(document: &Document, program: &mut Program) -> Vec<u64> {
     const CORE: [&str; 7] = [
         "NoError",

@@ -1,7 +1,7 @@
 //! The structure of BMv2 JSON (behavioral-model, docs/JSON_format.md, versions 2.x).
 //!
-//! Lists and attributes that a compiler omits are empty. Elements that can be of many kinds ("type
-//! value objects", expressions) remain JSON values here and are interpreted where they are used.
+//! If a compiler omits a list or an attribute, it is empty here. Elements that can be of many kinds
+//! ("type value objects", expressions) are kept as JSON values and interpreted where they are used.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -41,7 +41,7 @@ pub(super) struct Meta {
     pub(super) version: (u32, u32),
 }
 
-/// An object of which only the name is read.
+/// An object of which only the name is needed.
 #[derive(Debug, Deserialize)]
 pub(super) struct Named {
     pub(super) name: String,
@@ -344,7 +344,7 @@ pub(super) struct DefaultEntry {
     pub(super) action_entry_const: bool,
 }
 
-/// An entry that the program declares.
+/// An entry of a table that the program declares.
 #[derive(Debug, Deserialize)]
 pub(super) struct ConstEntry {
     pub(super) match_key: Vec<MatchKey>,

@@ -1,5 +1,5 @@
-//! Extern objects of v1model, built from the arrays of BMv2 JSON: counters, meters, registers,
-//! value sets and action profiles.
+//! Extern objects of v1model: counters, meters, registers, value sets and action profiles. Arrays
+//! of BMv2 JSON describe them.
 
 use serde_json::Value as Json;
 

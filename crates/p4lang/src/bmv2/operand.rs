@@ -9,8 +9,8 @@ use super::{Loader, Outcome};
 use ir::{Expression, ExpressionKind, Place, Projection, StatementKind, Type};
 
 impl Loader<'_> {
-    /// Returns the variable and the width of the parameter at position `value` of the current
-    /// action.
+    /// Returns the variable and the width of a parameter of the current action. `value` is the
+    /// parameter's position.
     pub(super) fn runtime(&self, value: &Json) -> Outcome<(ir::VariableId, u32)> {
         let position = value.as_u64().and_then(|position| usize::try_from(position).ok());
         match position.and_then(|position| self.runtime_data.get(position)) {
@@ -50,8 +50,8 @@ impl Loader<'_> {
         }
     }
 
-    /// Translates a lookahead of the parser to a statement that stores the bits in a temporary
-    /// variable, and returns an expression that reads them.
+    /// Translates a lookahead of the parser. Adds a statement that stores the bits in a temporary
+    /// variable, and returns an expression that reads this variable.
     pub(super) fn lookahead(&mut self, value: &Json) -> Outcome<Expression> {
         let (offset, width) = self.lookahead_of(value)?;
         let type_id = self.bit_type(offset + width);
@@ -67,7 +67,7 @@ impl Loader<'_> {
         })
     }
 
-    /// Returns the place in the IR of a field, to which the JSON refers by name or with an
+    /// Returns the place in the IR of a field, which the JSON specifies by name or by an
     /// expression.
     pub(super) fn field(&mut self, value: &Json) -> Outcome<FieldPlace> {
         let (kind, inner) = self.typed(value)?;

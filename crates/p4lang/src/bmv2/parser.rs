@@ -228,9 +228,9 @@ impl Loader<'_> {
         Ok(Transition::Select { subjects, cases })
     }
 
-    /// Splits the value and the mask of a transition in the JSON into a key set for each field that
-    /// the state compares. `widths` are the fields' widths in bits. The value concatenates the
-    /// fields, each padded to whole bytes.
+    /// Splits the value and the mask of a transition in the JSON into one key set for each field
+    /// that the state compares. `widths` are the widths of the fields in bits. In the value, the
+    /// fields are concatenated, and each is padded to whole bytes.
     fn key_sets(
         &mut self,
         widths: &[u32],
@@ -255,8 +255,8 @@ impl Loader<'_> {
         sets
     }
 
-    /// Returns the value set `name`, after setting its element type to that of the fields that the
-    /// current parser state compares with it.
+    /// Returns the value set called `name`. Sets the type of its elements to that of the fields
+    /// that the current parser state compares with it.
     fn value_set(&mut self, name: &str, widths: &[u32]) -> Outcome<ir::ValueSetId> {
         let Some(id) = self.value_sets.get(name).copied() else {
             return self.fail(format!("there is no value set `{name}`"));

@@ -19,8 +19,8 @@ use ir::{
     TableImplementation, TableStorage, Type, Value,
 };
 
-/// A function that returns the number of the control-flow node with the given name, or `None` for
-/// the end of the pipeline.
+/// A function from the name of a control-flow node to the node's number. It returns `None` for the
+/// end of the pipeline.
 type Successor<'s, L> = &'s dyn Fn(&L, Option<&str>) -> Outcome<Option<usize>>;
 
 impl Loader<'_> {
@@ -84,9 +84,9 @@ impl Loader<'_> {
         })
     }
 
-    /// Sets the scope of the actions of a pipeline's tables to the control of the pipeline. p4c
-    /// prefixes the name of a control's action with that of the control, and uses the plain name
-    /// for a top-level action.
+    /// Records that the actions of a pipeline's tables are declared in the pipeline's control. In
+    /// the JSON, p4c prefixes the name of such an action with the name of the control, so an action
+    /// whose name lacks the prefix is one at top level.
     fn own_actions(&mut self, control: ControlId, pipeline: &Pipeline) {
         for id in pipeline.tables.iter().flat_map(|table| &table.action_ids) {
             let action =
@@ -192,7 +192,7 @@ impl Loader<'_> {
             .map(|(name, target)| Ok((name.clone(), next(self, target.as_str())?)))
             .collect::<Outcome<_>>()?;
         let base = next(self, table.base_default_next.as_deref())?;
-        // The compiler wrapped statements in a table. Translate the statements only.
+        // The compiler wrapped plain statements in a table. Only the statements are translated.
         if let (true, [action], Some(default)) =
             (table.key.is_empty(), ids.as_slice(), &table.default_entry)
             && default.action_const
@@ -246,8 +246,7 @@ impl Loader<'_> {
         Ok(Node { body: apply(None, Some(action_run)), next })
     }
 
-    /// Returns the actions of a table, to which the JSON refers by number or, if it has no numbers,
-    /// by name.
+    /// Returns the actions of a table. The JSON lists their numbers, or only their names.
     fn table_actions(&mut self, table: &json::Table) -> Outcome<Vec<ActionId>> {
         let document = self.document;
         let mut ids = Vec::new();
@@ -355,8 +354,8 @@ impl Loader<'_> {
         Ok(id)
     }
 
-    /// Returns a statement that reads the color of the table's direct meter into its field, before
-    /// an action of the table runs. The block is empty if the table has no direct meter.
+    /// Returns a block that reads the color of the table's direct meter into the meter's field. It
+    /// runs before an action of the table. The block is empty if the table has no direct meter.
     fn direct_meter_read(&mut self, table: &str) -> Outcome<ir::Block> {
         let Some(meter) = self.direct_meters.get(table) else { return Ok(Vec::new()) };
         let (instance, Some((header, field))) = (meter.meter, meter.result.clone()) else {
@@ -484,7 +483,8 @@ impl Loader<'_> {
         })
     }
 
-    /// Translates the action and the action data of an entry. `ids` are the actions of the table.
+    /// Translates the action of an entry and its arguments (action data). `ids` are the actions of
+    /// the table.
     fn action_call(&self, ids: &[ActionId], number: i64, data: &[String]) -> Outcome<ActionCall> {
         let Some(action) = self.actions.get(&number) else {
             return self.fail(format!("there is no action with id {number}"));
@@ -507,7 +507,7 @@ impl Loader<'_> {
                     .collect()
             })
             .unwrap_or_default();
-        // A default entry may omit the action data, since the control plane can set it.
+        // A default entry may lack the action data, since the control plane can set it later.
         if !data.is_empty() && data.len() != widths.len() {
             return self.fail("an entry's action has too many or too few values");
         }
@@ -522,8 +522,8 @@ impl Loader<'_> {
         Ok(ActionCall { position: position as u32, arguments })
     }
 
-    /// Translates the entries of a table. The IR prefers the larger priority, and BMv2 the smaller
-    /// number.
+    /// Translates the entries of a table. In the IR, the entry with the larger priority wins, and
+    /// in BMv2 the one with the smaller number.
     fn entries(
         &mut self,
         table: &json::Table,
@@ -533,8 +533,7 @@ impl Loader<'_> {
         let overlapping = keys.iter().any(|key| {
             matches!(key.match_kind, MatchKind::Ternary | MatchKind::Range | MatchKind::Optional)
         });
-        // The smaller number wins in BMv2. The order is reversed, since the larger one wins in the
-        // IR.
+        // The smaller number wins in BMv2 and the larger one in the IR, so the order is reversed.
         let priorities: Vec<i64> = table
             .entries
             .iter()

@@ -1,5 +1,5 @@
-//! Translation of actions and their primitive operations to the IR, both those of p4c's v1model
-//! back end and those of P4_14.
+//! Translation of actions and their primitive operations to the IR. The operations of p4c's v1model
+//! back end and those of P4_14 are supported.
 
 use serde_json::Value as Json;
 
@@ -81,7 +81,8 @@ impl Loader<'_> {
         }
     }
 
-    /// Translates the primitive operations of an action. Forward jumps among them become branches.
+    /// Translates the primitive operations of an action. Forward jumps among the operations become
+    /// branches.
     fn action_body(&mut self, primitives: &[Operation]) -> Outcome<ir::Block> {
         let jumps = primitives.iter().any(|of| matches!(of.op.as_str(), "_jump" | "_jump_if_zero"));
         if !jumps {
@@ -179,7 +180,8 @@ impl Loader<'_> {
                 None => self.fail(format!("there is no error number {code}")),
             };
         }
-        // The number depends on the packet, so it is compared with that of each error.
+        // The number depends on the packet, so the translation compares it with the number of each
+        // error.
         let number = self.truncated(value, 32)?;
         let bool_type = self.program.types.intern(Type::Bool);
         let constant = |position: usize| Expression {
@@ -250,7 +252,7 @@ impl Loader<'_> {
     }
 
     /// Returns an `out` argument that stores the result of a call in a field, and the type of the
-    /// field. Only fields of type `bit` or `int` are supported.
+    /// argument. Only fields of type `bit` or `int` are supported.
     fn out(&mut self, field: &FieldPlace) -> Outcome<(Argument, TypeId)> {
         match field.kind {
             FieldKind::Bits { width, signed } => {
@@ -280,7 +282,8 @@ impl Loader<'_> {
         Ok(number.filter(|number| self.document.field_lists.iter().any(|list| list.id == *number)))
     }
 
-    /// Returns a number that no field list of the program has, which denotes an empty field list.
+    /// Returns a number that none of the program's field lists has. It stands for an empty field
+    /// list.
     fn empty_list(&self) -> u64 {
         let lists = &self.document.field_lists;
         lists.iter().map(|list| list.id).max().map_or(0, |last| last.saturating_add(1))
@@ -699,8 +702,8 @@ impl Loader<'_> {
         Ok(self.tuple("", CompositeKind::Tuple, values))
     }
 
-    /// Translates a value that `log_msg` prints. A metadata header is printed as a list of its
-    /// fields, and any other header as a whole.
+    /// Translates a value that `log_msg` prints. A header is printed as a whole, but a metadata
+    /// header as a list of its fields.
     fn logged(&mut self, value: &Json) -> Outcome<Expression> {
         if let Json::Array(list) = value {
             return self.logged_list(list);
@@ -761,8 +764,8 @@ impl Loader<'_> {
         }
     }
 
-    /// Translates the reading of a register element into a field. If their widths differ, a
-    /// temporary variable receives the element first.
+    /// Translates the reading of a register element into a field. If their widths differ, the
+    /// element is first read into a temporary variable.
     fn register_read(&mut self, field: &FieldPlace, register: &Json, index: Expression) -> Outcome {
         let width = self.object_width(register)?;
         let type_id = self.bit_type(width);

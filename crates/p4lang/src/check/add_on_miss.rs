@@ -1,5 +1,5 @@
-//! Rules for PNA's `add_entry`, with which a packet that misses adds an entry (PNA 0.7, "Tables
-//! with add-on-miss capability").
+//! Rules for PNA's `add_entry`: an action that runs on a miss calls it to add an entry for the
+//! packet's key (PNA 0.7, "Tables with add-on-miss capability").
 
 use super::checker::Checker;
 use super::postponed::AddEntryCall;
@@ -11,8 +11,8 @@ use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
 impl Checker<'_, '_> {
-    /// Records a call of PNA's `add_entry`, which is checked when all tables of the program are
-    /// known.
+    /// Records a call of PNA's `add_entry`. The call is checked later, when all tables of the
+    /// program are known.
     pub(super) fn note_add_entry(
         &mut self,
         expression: &Expression,
@@ -86,8 +86,8 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Checks the action that an added entry runs: it is in the table, is not the action that adds
-    /// the entry, and fits the given data.
+    /// Checks the action that an added entry runs. It must be an action of the table, must not be
+    /// the action that adds the entry, and its parameters must fit the data that the call passes.
     fn added_action(&mut self, table: DeclarationId, call: &AddEntryCall, span: Span, name: &str) {
         let named = self.out.tables.get(&table).and_then(|facts| {
             facts.actions.iter().map(|listed| listed.action).find(|id| *self.out.name(*id) == *name)

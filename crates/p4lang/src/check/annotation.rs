@@ -1,5 +1,5 @@
-//! Rules for annotations (P4_16 §20). Structured annotations must contain constants, and `@__ref`
-//! and `@tableconfig` describe tables whose entries packets may write.
+//! Rules for annotations (P4_16 §20). Structured annotations must contain constants. `@__ref` and
+//! `@tableconfig` describe tables whose entries the processing of packets may change.
 
 use super::checker::Checker;
 use super::{TableFacts, Type};
@@ -75,8 +75,8 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Checks the name and the arguments of an annotation, and that `all`, the annotations of the
-    /// same part, may contain it.
+    /// Checks the name and the arguments of an annotation. `all` contains all annotations of the
+    /// same part of the program, among which some annotations may not be combined or repeated.
     fn annotation_name(&mut self, annotation: &Annotation, all: &[Annotation]) {
         let name = annotation.name.as_str();
         if WITH_STRING.contains(&name) && annotation.string().is_none() {
@@ -119,8 +119,8 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Checks the arguments in parentheses of an annotation that the language defines: their number
-    /// and form.
+    /// Checks the number and the form of the arguments in parentheses, if the language defines the
+    /// annotation.
     fn annotation_arguments(&mut self, annotation: &Annotation) {
         let name = annotation.name.as_str();
         let arguments = annotation.arguments();
@@ -241,8 +241,8 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Checks `@tableconfig(store="...", impl="...", update="...", synced=...)` against the
-    /// `@__ref` parameters of the table's actions, and returns the configuration.
+    /// Checks `@tableconfig(store="...", impl="...", update="...", synced=...)` for consistency
+    /// with the `@__ref` parameters of the table's actions, and returns the configuration.
     pub(super) fn table_configuration(
         &mut self,
         declaration: &Declaration,
@@ -287,11 +287,11 @@ impl Checker<'_, '_> {
         Some(configuration)
     }
 
-    /// Returns the storage that a `@tableconfig` annotation selects. Reports keys and values that
-    /// the annotation does not define.
+    /// Returns the configuration that a `@tableconfig` annotation states. Reports keys and values
+    /// that the annotation does not define.
     fn read_configuration(&mut self, annotation: &Annotation) -> TableStorage {
-        // These are the defaults of the original implementation, except for `store`, which the
-        // backend chooses.
+        // These are the defaults of the original implementation. Only the default of `store` is
+        // left open, so that the backend chooses it.
         let mut configuration = TableStorage { replicas: Replicas::Two, ..TableStorage::default() };
         let pairs: Vec<(String, String, crate::source::Span)> = match &annotation.body {
             AnnotationBody::Empty => Vec::new(),
@@ -385,8 +385,8 @@ impl Checker<'_, '_> {
     }
 }
 
-/// Returns whether the language or the architecture defines the values of the annotation as
-/// numbers.
+/// Returns whether the arguments of the annotation are numbers, by definition of the language or
+/// the architecture.
 fn holds_numbers(annotation: &Annotation) -> bool {
     HOLDS_EXPRESSIONS.contains(&annotation.name.as_str())
 }

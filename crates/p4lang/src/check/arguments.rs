@@ -1,5 +1,5 @@
-//! Matching of arguments with parameters (P4_16 §6.8, §8.20): positions and names, directions,
-//! types, and the inference of type arguments.
+//! Matching of arguments with parameters (P4_16 §6.8, §8.20): by position or name, with checks of
+//! directions and types, and inference of type arguments.
 
 use std::collections::HashSet;
 
@@ -45,9 +45,9 @@ pub(super) fn could_match(parameters: &[Parameter], arguments: &[Argument]) -> b
 }
 
 impl<'program> Checker<'program, '_> {
-    /// Returns the parameters of a callee with their types in one call. Each `_` in the types is
-    /// replaced by a fresh inference variable, and each type parameter by the type that `bindings`
-    /// has for it.
+    /// Returns the parameters of a callee with the types that they have in one call: each `_` in a
+    /// type is replaced by a fresh inference variable, and each type parameter by the type that
+    /// `bindings` has for it.
     pub(super) fn formals(
         &mut self,
         parameters: &'program [Parameter],
@@ -62,9 +62,10 @@ impl<'program> Checker<'program, '_> {
         formals
     }
 
-    /// Matches arguments with parameters by position or name. Returns `None` after reporting an
-    /// error: too many arguments, an unknown name, a name given twice, or names for only some. A
-    /// missing argument is not reported but becomes [`BoundArgument::Absent`].
+    /// Matches arguments with parameters by position or name. Reports an error and returns `None`
+    /// if there are too many arguments, if a name is unknown or occurs twice, or if only some
+    /// arguments have names. A missing argument is no error here and becomes
+    /// [`BoundArgument::Absent`].
     pub(super) fn pair(
         &mut self,
         parameters: &[Formal<'program>],
@@ -124,8 +125,8 @@ impl<'program> Checker<'program, '_> {
         )
     }
 
-    /// Checks the arguments of a call on their own, before the parameters that they are for are
-    /// known. Returns the facts about each argument.
+    /// Checks the arguments of a call as expressions, before it is known for which parameters they
+    /// are. Returns the type and properties of each argument.
     pub(super) fn argument_infos(&mut self, arguments: &[Argument]) -> Vec<Info> {
         arguments
             .iter()
@@ -142,7 +143,8 @@ impl<'program> Checker<'program, '_> {
 
     /// Checks the arguments of a call against the signature of the callee, and infers its type
     /// arguments. Returns `None` if the number or names of the arguments or type arguments do not
-    /// fit, or a type is too large. Other errors are reported, and the result is returned anyway.
+    /// fit, or if a type is too large. After any other error, which is reported, the result is
+    /// still returned.
     pub(super) fn match_arguments(
         &mut self,
         signature: &Signature<'program>,
@@ -241,8 +243,8 @@ impl<'program> Checker<'program, '_> {
                 self.convert(&argument.value, &ty);
             }
         }
-        // The parameter for which an anonymous instance is an argument may contribute to inference
-        // too.
+        // If this call is itself an argument of a constructor (an anonymous instance), the
+        // parameter of that constructor may contribute to inference too.
         let open = signature.style == Style::Constructor && self.constructing.depth > 0;
         let known = |ty: &Type| if open { self.still_open(ty) } else { self.settled(ty) };
         let matched = Matched {
@@ -329,8 +331,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Checks that an argument can be written or is a constant if the direction of its parameter
-    /// requires this. Reports an error and returns false if not.
+    /// Checks that an argument can be written, or that it is a constant, if its parameter's
+    /// direction requires this. Otherwise reports an error and returns false.
     fn check_direction(
         &mut self,
         signature: &Signature<'program>,
@@ -393,7 +395,7 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Reports the type parameters of a callee whose types in a call were not inferred.
+    /// Reports the type parameters of a callee for which no type was inferred in a call.
     pub(super) fn must_be_inferred(
         &mut self,
         signature: &Signature<'program>,

@@ -1,9 +1,9 @@
 //! A budget for the computation of constants.
 //!
-//! The size of constants can grow exponentially with the program: a tuple of two tuples of two
-//! tuples, the square of a square, or a string concatenated with itself. Each value that the
-//! evaluator creates or copies is charged by its size, so that the cost of a program is
-//! proportional to its length. A program that exhausts the budget is refused.
+//! Constants can become exponentially larger than the program: a tuple of two tuples of two tuples,
+//! the square of a square, or a string that is concatenated with itself. Each value that the
+//! evaluator creates or copies is therefore charged to a budget, by its size. The budget is
+//! proportional to the length of the program, and a program that exhausts it is refused.
 
 use std::cell::Cell;
 
@@ -12,15 +12,16 @@ use crate::diagnostic::{Diagnostic, LIMIT};
 use crate::source::Span;
 use ir::Exceeded;
 
-/// The part of the budget that does not depend on the length of the program, in units of [`size`].
-/// Computations that exhaust it take several hundred megabytes and several tenths of a second.
+/// The part of the budget that does not depend on the length of the program, in the units of
+/// [`size`]. A program that uses it up takes several hundred megabytes and several tenths of a
+/// second.
 const ALLOWANCE: u64 = 1 << 22;
 /// The additional budget for each byte of the program's text.
 const PER_BYTE: u64 = 64;
 /// The largest number of bits of an `int`, or of a constant of type `bit<W>`.
 pub(super) const LARGEST_INTEGER: u64 = 1 << 17;
 
-/// The remaining budget of a program for the computation of constants, and the first error.
+/// The budget that a program has left for computing constants, and the first error.
 #[derive(Debug, Clone)]
 pub(crate) struct Budget {
     left: Cell<u64>,
@@ -43,8 +44,8 @@ impl Budget {
         Self { left: Cell::new(left), refusal: Cell::new(None) }
     }
 
-    /// Subtracts the cost `units` of a computation from the budget. Returns `None` if the budget is
-    /// exhausted.
+    /// Subtracts the cost of a computation, `units`, from the budget. Returns `None` if the budget
+    /// is exhausted.
     pub(super) fn spend(&self, units: u64, span: Span) -> Option<()> {
         match self.left.get().checked_sub(units) {
             Some(left) => {
@@ -58,7 +59,7 @@ impl Budget {
         }
     }
 
-    /// Checks the size of an integer that is to be computed. Returns `None` if `bits` is too large.
+    /// Checks that an integer of `bits` bits may be computed. Returns `None` if it is too large.
     pub(super) fn integer(&self, bits: u64, span: Span) -> Option<()> {
         if bits <= LARGEST_INTEGER { Some(()) } else { self.refuse(span, Refusal::TooLarge) }
     }
@@ -80,7 +81,7 @@ impl Budget {
         None
     }
 
-    /// Returns the error for the first computation that was refused, and `None` in later calls.
+    /// Returns the error for the first computation that was refused. Later calls return `None`.
     pub(crate) fn take_problem(&self) -> Option<Diagnostic> {
         let (span, refusal) = self.refusal.take()?;
         Some(match refusal {
@@ -117,7 +118,7 @@ pub(super) fn size(value: &Constant) -> u64 {
         Constant::Bits(bits) | Constant::SerializableEnum { value: bits, .. } => {
             1 + u64::from(bits.width()) / WORD
         }
-        // The text is shared, so copies cost the same for any length.
+        // Copies share the text, so their cost does not depend on its length.
         Constant::String(_) => 1,
         Constant::Composite(values) => 1 + values.iter().map(size).sum::<u64>(),
         Constant::Record(fields) => 1 + fields.iter().map(|(_, value)| size(value)).sum::<u64>(),

@@ -149,8 +149,8 @@ impl<'program> Checker<'program, '_> {
         Info::unknown()
     }
 
-    /// Checks the arguments of a call, records the call, and returns the facts about the value that
-    /// it returns.
+    /// Checks the arguments of a call and records the call. Returns the type and properties of the
+    /// call expression.
     pub(super) fn finish_call(
         &mut self,
         expression: &Expression,

@@ -12,7 +12,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::source::{SourceMap, Span};
 use ir::CompileLimits;
 
-/// The largest number of declarations that overload one name.
+/// The largest number of declarations that may overload one name.
 const MAX_OVERLOADS: usize = 256;
 
 /// The state of checking one program.
@@ -23,40 +23,43 @@ pub(super) struct Checker<'program, 'run> {
     /// The open scopes, from the top level inwards.
     pub(super) scopes: Vec<Scope>,
     pub(super) context: Context,
-    /// The types that are bound to the inference variables of the current calls.
+    /// The type of each inference variable of the current calls, or `None` while it is not
+    /// inferred.
     pub(super) inferred: Vec<Option<Type>>,
     pub(super) marks: Marks,
     pub(super) members: Members,
     pub(super) postponed: Postponed,
     pub(super) constructing: Constructing<'program>,
-    /// Whether the next declaration is a local one of a parser or control, whose name may hide that
-    /// of a parameter.
+    /// Whether the next declaration is local to a parser or control, so that its name may hide the
+    /// name of a parameter.
     pub(super) hides_parameters: bool,
     pub(super) fitting: Fitting,
 }
 
-/// A cache for properties of types that depend on the types of their fields.
+/// A cache for properties of types that depend on the types of their fields, such as whether a
+/// header may contain them.
 #[derive(Debug, Default)]
 pub(super) struct Fitting {
-    /// The specialised types whose fields all have permitted types.
+    /// The specialised generic types of which all fields have permitted types.
     pub(super) fit: HashSet<Type>,
-    /// Whether each type consists of numbers only, so that a header may contain it.
+    /// For each type, whether it consists only of numbers, so that a header may contain it.
     pub(super) only_bits: HashMap<Type, bool>,
 }
 
-/// The declarations and expressions of the program with certain properties. The sets are complete
-/// when the whole program is checked.
+/// The declarations and expressions of the program that have certain properties. The sets are
+/// complete once the whole program is checked.
 #[derive(Debug, Default)]
 pub(super) struct Marks {
-    /// The declarations to which something refers.
+    /// The declarations that are used: some name refers to them.
     pub(super) used: HashSet<DeclarationId>,
-    /// The declarations that an assignment, an `out` argument or a method may write.
+    /// The declarations that may be written, by an assignment, an `out` argument or a method.
     pub(super) written: HashSet<DeclarationId>,
-    /// The expressions that have compile-time values once constructor parameters have values.
+    /// The expressions that have compile-time values as soon as constructor parameters have values.
     pub(super) known: HashSet<ExpressionId>,
 }
 
-/// The members of `match_kind` and `error`, whose declarations may be distributed over the program.
+/// The members of `match_kind` and `error`. Each of the two may be declared in several parts of the
+/// program.
 #[derive(Debug, Default)]
 pub(super) struct Members {
     /// The members of all `match_kind` declarations.
@@ -71,8 +74,8 @@ pub(super) struct Scope {
     pub(super) names: HashMap<Arc<str>, Vec<DeclarationId>>,
 }
 
-/// The construct of the program that is being checked, such as a parser state. It determines what
-/// is permitted.
+/// The construct that is being checked, such as a parser state. It determines which statements and
+/// expressions are permitted.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Context {
     pub(super) parser: Option<DeclarationId>,
@@ -83,8 +86,8 @@ pub(super) struct Context {
     /// The current function and its return type, or `None` outside functions.
     pub(super) function: Option<(DeclarationId, Type)>,
     pub(super) table: Option<DeclarationId>,
-    /// The instance whose initializer block is being checked, to which `this` refers. `None`
-    /// outside such blocks.
+    /// The instance whose initializer block is being checked. `this` refers to it. `None` outside
+    /// such blocks.
     pub(super) instance: Option<DeclarationId>,
     /// The number of loops that enclose the current statement.
     pub(super) loops: u32,
@@ -95,14 +98,14 @@ pub(super) struct Context {
     pub(super) switch_subject: Option<ExpressionId>,
 }
 
-/// The facts about an expression that the checker determined.
+/// The type and the properties of an expression, as the checker determines them.
 #[derive(Debug, Clone)]
 pub(super) struct Info {
     pub(super) ty: Type,
     /// Whether the expression is an l-value, so that it can be assigned.
     pub(super) place: bool,
-    /// Whether the value of the expression is known at compile time, given the values of
-    /// constructor parameters.
+    /// Whether the value of the expression is known at compile time, once constructor parameters
+    /// have values.
     pub(super) known: bool,
 }
 
@@ -115,7 +118,7 @@ impl Info {
         Self { ty, place: false, known: true }
     }
 
-    /// Returns the facts for an expression with an error. Such an expression fits every context, so
+    /// Returns the type and properties of an expression with an error. They fit every context, so
     /// that the error is reported only once.
     pub(super) fn unknown() -> Self {
         Self { ty: Type::Unknown, place: true, known: true }
@@ -223,8 +226,8 @@ impl<'program, 'run> Checker<'program, 'run> {
         )
     }
 
-    /// Returns the declarations with this name in the innermost scope that has any of the wanted
-    /// kind.
+    /// Returns the declarations of the wanted kind that have this name, from the innermost scope
+    /// that contains any.
     pub(super) fn lookup(&self, path: &ast::Path, wanted: Wanted) -> Vec<DeclarationId> {
         let scopes = if path.absolute { self.scopes.get(..1).unwrap_or(&[]) } else { &self.scopes };
         self.lookup_in(scopes, path.name.as_str(), wanted)
@@ -247,9 +250,9 @@ impl<'program, 'run> Checker<'program, 'run> {
         Vec::new()
     }
 
-    /// Declares a name in the innermost scope. Reports an error if it is already declared there and
-    /// the two do not overload each other. A name that hides one of an outer scope is a warning,
-    /// and an error if the hidden one is a parameter.
+    /// Declares a name in the innermost scope. Reports an error if the scope already contains the
+    /// name and the two declarations do not overload each other. If the name hides one of an outer
+    /// scope, reports a warning, or an error if the hidden name is a parameter.
     pub(super) fn declare(&mut self, id: DeclarationId, name: &Name) {
         let hides_own_parameters = std::mem::take(&mut self.hides_parameters);
         if name.as_str() == "_" {
@@ -259,7 +262,7 @@ impl<'program, 'run> Checker<'program, 'run> {
         let overloads = self.may_overload(id);
         let taken = self.scopes.last().and_then(|scope| scope.names.get(&name.text)).cloned();
         let taken = taken.unwrap_or_default();
-        // The signatures of all overloads are compared pairwise, so their number is limited.
+        // The number of overloads is limited, because their signatures are compared pairwise.
         if overloads && taken.len() >= MAX_OVERLOADS {
             let message = format!("`{name}` is declared more than {MAX_OVERLOADS} times");
             self.error("duplicate", name.span, message);
@@ -295,7 +298,7 @@ impl<'program, 'run> Checker<'program, 'run> {
         }
     }
 
-    /// Reports a declaration of the outer scopes that a new declaration hides.
+    /// Reports that a new declaration hides a declaration of an outer scope.
     fn hidden_by(&mut self, id: DeclarationId, name: &Name, hides_own_parameters: bool) {
         let outer = self.scopes.get(..self.scopes.len() - 1).unwrap_or(&[]);
         let Some(hidden) = self.lookup_in(outer, name.as_str(), Wanted::Any).first().copied()
@@ -388,8 +391,8 @@ impl<'program, 'run> Checker<'program, 'run> {
     }
 
     fn close_name(&self, name: &str) -> Option<Arc<str>> {
-        /// The largest length of names that are compared, since the comparison takes quadratic
-        /// time.
+        /// The length up to which names are compared. The time of a comparison is quadratic in the
+        /// length.
         const LONGEST: usize = 256;
         let most = 1 + name.len() / 4;
         self.scopes
@@ -415,7 +418,7 @@ impl<'program, 'run> Checker<'program, 'run> {
         }
     }
 
-    /// Marks the variable or parameter to which a place belongs as written.
+    /// Records that the variable or parameter to which a place belongs may be written.
     pub(super) fn writes(&mut self, place: &Expression) {
         let root = super::whole_program::root(place);
         if let Some(super::Resolution::Declaration(id)) = self.out.resolution(root.id) {

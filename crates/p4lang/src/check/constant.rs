@@ -24,16 +24,16 @@ pub enum Constant {
     MatchKind(DeclarationId),
     /// A member of an enumeration without an underlying type.
     Enum(DeclarationId),
-    /// A member of a serializable enumeration, or a number without a member that was cast to the
-    /// enumeration.
+    /// A value of a serializable enumeration: a member, or a number that was cast to the
+    /// enumeration without being the value of a member.
     SerializableEnum {
         /// The declaration of the member with this number, or `None` if no member has it.
         member: Option<DeclarationId>,
         /// The number, which has the underlying type of the enumeration.
         value: Bits,
     },
-    /// The fields or elements, in order, of a struct, a valid header, a tuple, a `list` or a header
-    /// stack, or of a list expression that was not converted yet.
+    /// The fields of a struct or valid header, or the elements of a tuple, a `list`, a header
+    /// stack, or a list expression that was not converted to one of these yet.
     Composite(Vec<Constant>),
     /// The fields of a record expression that was not converted yet.
     Record(Vec<(Arc<str>, Constant)>),

@@ -14,7 +14,8 @@ use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
 impl<'program> Checker<'program, '_> {
-    /// Checks an expression that creates an instance of a type with this name.
+    /// Checks a constructor call, which creates an anonymous instance of the type that `path`
+    /// names.
     pub(super) fn construct_named(
         &mut self,
         expression: &Expression,
@@ -55,7 +56,7 @@ impl<'program> Checker<'program, '_> {
         let own = self.out.declared_type(id).clone();
         let named = |base: &Named| Named {
             declaration: base.declaration,
-            // A typedef already has type arguments.
+            // If the name is a typedef, the type to which it refers has type arguments already.
             arguments: if written.is_empty() && base.declaration != id {
                 base.arguments.clone()
             } else {
@@ -73,8 +74,8 @@ impl<'program> Checker<'program, '_> {
         self.construct(expression, ty, path.span(), arguments)
     }
 
-    /// Reports an error for an anonymous instance of an extern with abstract methods, since only
-    /// the declaration of a named instance can implement them, in its initializer block.
+    /// Reports an error for an anonymous instance of an extern with abstract methods. Only a named
+    /// instance can implement them, in the initializer block of its declaration.
     fn not_abstract(&mut self, ty: &Type, span: Span) {
         let methods = ty
             .named()
@@ -121,8 +122,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Checks a constructor call, and returns the facts about it. Its return type is the type of
-    /// the instance. If the anonymous instance `expression` is an argument of another constructor,
+    /// Checks a constructor call and returns it. Its return type is the type of the instance. If
+    /// the call is the anonymous instance `expression` that is an argument of another constructor,
     /// its type arguments may be inferred from that constructor's parameter. They are then known
     /// only after the outermost constructor call is checked.
     pub(super) fn construction(
@@ -143,8 +144,9 @@ impl<'program> Checker<'program, '_> {
         call
     }
 
-    /// Completes the types of anonymous instances in a constructor call, after all nested calls
-    /// have contributed to type inference. Missing types are reported only if `good` is true.
+    /// Completes the types of the anonymous instances in a constructor call, after all nested calls
+    /// have contributed to type inference. Types that are still missing are reported only if `good`
+    /// is true.
     fn settle_open(&mut self, good: bool) {
         for open in std::mem::take(&mut self.constructing.open) {
             let Some(mut call) = self.out.calls.remove(&open.expression) else { continue };
@@ -174,9 +176,9 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Returns whether every `_` among the type arguments of an instance was inferred, and reports
-    /// an error if not. Those of a package may remain open, because the parsers and controls that
-    /// would determine them may be omitted.
+    /// Checks that every `_` among the type arguments of an instance was inferred. Otherwise
+    /// reports an error and returns false. The type arguments of a package may remain unknown,
+    /// because the parsers and controls that determine them may be omitted.
     fn all_inferred(&mut self, object: &Type, span: Span) -> bool {
         let open = |argument: &Type| argument.any(&mut |part| *part == Type::Any);
         if matches!(object, Type::Package(_))

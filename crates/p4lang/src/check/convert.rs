@@ -16,8 +16,8 @@ impl Checker<'_, '_> {
         self.out.conversions.insert(expression.id, ty);
     }
 
-    /// Converts an expression that was checked to `target`, the type that its context requires.
-    /// Reports an error and returns false if that is not possible.
+    /// Converts an expression to `target`, the type that its context requires. The expression must
+    /// have been checked. Reports an error and returns false if the conversion is not possible.
     pub(super) fn convert(&mut self, expression: &Expression, target: &Type) -> bool {
         let target = self.resolved(target);
         let own = self.resolved(&self.out.type_of(expression.id).clone());
@@ -111,7 +111,8 @@ impl Checker<'_, '_> {
             {
                 true
             }
-            // Literals were handled above. All other tuples must have the same type.
+            // List expressions were handled above. Any other tuple must already have the target
+            // type.
             (Type::Tuple(to), Type::Tuple(from))
                 if to.len() == from.len() && self.unify(&target, &own, false) =>
             {
@@ -186,8 +187,8 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Converts the elements of a list to the parts of `target`. Reports an error and returns false
-    /// if that is not possible.
+    /// Converts the elements of a list expression to the fields or elements of `target`. Reports an
+    /// error and returns false if that is not possible.
     fn convert_list(
         &mut self,
         expression: &Expression,
@@ -253,8 +254,8 @@ impl Checker<'_, '_> {
         true
     }
 
-    /// Converts the fields of a record to those of `target`. Reports an error and returns false if
-    /// that is not possible.
+    /// Converts the fields of a record expression to the fields of `target`. Reports an error and
+    /// returns false if that is not possible.
     fn convert_record(
         &mut self,
         expression: &Expression,
@@ -317,13 +318,14 @@ impl Checker<'_, '_> {
         good
     }
 
-    /// Returns whether the language permits a cast from one type to another.
+    /// Returns whether the language permits a cast to the type `to` from the type `from`.
     pub(super) fn may_cast(&self, to: &Type, from: &Type) -> bool {
         if to == from {
             return true;
         }
         match (to, from) {
-            // A cast moves one step down or up in a chain of new types.
+            // If a `type` is based on another `type`, and so on, a cast moves one step along this
+            // chain.
             (_, Type::NewType(_)) if self.out.underlying(from) == Some(to) => true,
             (Type::NewType(_), _) => self.out.underlying(to).is_some_and(|inner| {
                 inner == from || (*from == Type::Integer && self.may_cast(inner, from))

@@ -1,5 +1,5 @@
-//! Checks calls of single methods and functions of core.p4 and the architectures, such as `extract`
-//! and `static_assert`, by rules that their signatures do not express.
+//! Checks calls of particular methods and functions of core.p4 and the architectures, such as
+//! `extract` and `static_assert`, by rules that their signatures do not express.
 
 use super::checker::Checker;
 use super::size::MAX_PARTS;
@@ -10,7 +10,7 @@ use crate::source::Span;
 
 impl Checker<'_, '_> {
     /// Checks the rules that core.p4 and the architectures state for the callee of a call. The call
-    /// must have been recorded.
+    /// must have been checked and recorded.
     pub(super) fn after_call(&mut self, expression: &Expression, arguments: &[Argument]) {
         let Some(call) = self.out.calls.get(&expression.id).cloned() else { return };
         if let Callee::ExternFunction(id)
@@ -140,7 +140,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Checks that the type argument of `lookahead` has a fixed width and is not a union.
+    /// Checks that the type argument of `lookahead` has a fixed size and is not a header union.
     fn lookahead(&mut self, ty: &Type, span: Span) {
         if self.has_variables(ty) || ty.any(&mut |part| matches!(part, Type::Any | Type::Unknown)) {
             return;
@@ -158,8 +158,8 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Checks that a value of this type can be emitted. `budget` is the number of types that are
-    /// still examined, which bounds the work for nested types.
+    /// Checks that a value of this type can be emitted. `budget` is the number of types that may
+    /// still be examined. It limits the work for nested types.
     fn emit(&mut self, ty: &Type, span: Span, budget: &mut u32) {
         let Some(left) = budget.checked_sub(1) else { return };
         *budget = left;

@@ -130,8 +130,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Returns the type of a generic declaration as it appears inside the declaration: with the
-    /// type parameters themselves as type arguments.
+    /// Returns the type of a generic declaration as it is used inside the declaration, where the
+    /// type parameters themselves are the type arguments.
     pub(super) fn generic(
         &mut self,
         id: DeclarationId,
@@ -164,7 +164,7 @@ impl<'program> Checker<'program, '_> {
         });
     }
 
-    // Values.
+    // Constants, variables and value sets.
 
     fn constant_declaration(
         &mut self,
@@ -206,8 +206,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Returns whether an expression that is marked as known depends on values that are known only
-    /// at run time: action data, or parameters of `apply` without a direction.
+    /// Returns whether an expression that counts as known at compile time depends on a value that
+    /// is known only at run time: action data, or a parameter of `apply` without a direction.
     fn is_run_time(&self, expression: &ast::Expression) -> bool {
         use ast::ExpressionKind as Kind;
         if self.out.constant(expression.id).is_some() {
@@ -251,7 +251,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Checks that variables can have the type of this one, and checks its initial value.
+    /// Checks the declaration of a variable: whether variables may have this type, and the initial
+    /// value.
     pub(super) fn variable(
         &mut self,
         declaration: &Declaration,
@@ -366,8 +367,8 @@ impl<'program> Checker<'program, '_> {
         });
     }
 
-    /// Checks that a call can distinguish the methods, and the constructors, of an extern that have
-    /// the same name (§7.2.10.2).
+    /// Checks that calls can distinguish the methods of an extern that have the same name, and its
+    /// constructors (§7.2.10.2).
     fn methods_differ(&mut self, object: &'program ExternObject) {
         let mut twice: Vec<(Span, Span)> = Vec::new();
         for (position, method) in object.methods.iter().enumerate() {
@@ -396,8 +397,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Checks p4c's rules for the return type of an extern's method: its values must exist at run
-    /// time. A constructor has no return type.
+    /// Checks p4c's rule for the return type of an extern's method: a value of this type must be
+    /// able to exist at run time. A constructor has no return type.
     fn method_signature(&mut self, declaration: &Declaration, method: &ast::Method) {
         if method.name.text == declaration.name.text {
             self.error(
@@ -423,7 +424,7 @@ impl<'program> Checker<'program, '_> {
         });
     }
 
-    // Code.
+    // Functions, actions, controls and parsers.
 
     pub(super) fn function(
         &mut self,
@@ -525,9 +526,9 @@ impl<'program> Checker<'program, '_> {
         });
     }
 
-    /// Warns of a parser or control with type parameters and a body. The specification permits type
-    /// parameters only for parser and control types (§13.2, §14), but p4c has always accepted
-    /// generic parsers and controls (p4c#2247), and programs use them.
+    /// Warns of a parser or control that has both type parameters and a body. The specification
+    /// permits type parameters only for parser and control types (§13.2, §14). p4c has always
+    /// accepted generic parsers and controls (p4c#2247), and programs use them.
     fn generic_body(&mut self, declaration: &Declaration, type_parameters: &[TypeParameter]) {
         if let Some(parameter) = type_parameters.first() {
             let noun = declaration.kind.noun();
@@ -542,7 +543,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Checks a local declaration of a parser or control. Its name may hide that of a parameter.
+    /// Checks a local declaration of a parser or control. Its name may hide the name of a
+    /// parameter.
     pub(super) fn local(&mut self, declaration: &'program Declaration) {
         self.hides_parameters = true;
         self.declaration(declaration);

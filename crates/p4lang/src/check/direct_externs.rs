@@ -22,7 +22,7 @@ const PROPERTIES: [&str; 6] = [
 ];
 
 impl Checker<'_, '_> {
-    /// Records a call of a direct counter or meter, which is checked when all tables are known.
+    /// Records a call of a direct counter or meter. It is checked later, when all tables are known.
     pub(super) fn note_direct_call(
         &mut self,
         extern_type: DeclarationId,
@@ -38,8 +38,8 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Warns of calls of direct counters and meters that have no effect, because the object belongs
-    /// to no table or the action to another one.
+    /// Warns of calls of direct counters and meters that have no effect. Either the object belongs
+    /// to no table, or the calling action is not one of its table's actions.
     pub(super) fn direct_call_rules(&mut self) {
         for call in std::mem::take(&mut self.postponed.direct_calls) {
             let name = self.out.name(call.object).to_string();

@@ -24,7 +24,7 @@ impl Checked<'_> {
         }
     }
 
-    /// Appends a type as a program writes it to `out`.
+    /// Appends a type to `out`, in the notation of P4.
     fn write_type(&self, ty: &Type, out: &mut String) {
         if out.len() > LONGEST {
             out.push_str("...");

@@ -3,10 +3,10 @@
 //! fold constants, replace divisions by powers of two with shifts, and refuse the divisions that
 //! remain.
 //!
-//! Which expressions p4c can fold depends on its passes. This module therefore reports an error
-//! only for a division that no pass can remove: one in the body of a control that is an argument of
-//! `main`, of a parameter whose value comes from the packet, with a result that is used. Any other
-//! division at run time causes a warning, and the interpreter executes it.
+//! Which of these divisions p4c can replace depends on its passes. This module therefore reports an
+//! error only for a division that no pass can remove: it is in the body of a control that is an
+//! argument of `main`, it divides a parameter whose value comes from the packet, and its result is
+//! used. Any other division at run time causes a warning, and the interpreter executes it.
 
 use std::collections::HashSet;
 
@@ -94,10 +94,10 @@ impl<'program> Checker<'program, '_> {
     }
 
     /// Reports the divisions in a control's body that no pass of p4c can remove, and adds them to
-    /// `refused`. The dividend is a parameter that no earlier statement assigned. The divisor is
-    /// such a parameter too, or a constant other than a power of two. The result is assigned to a
-    /// parameter that is copied out and not assigned later. A body with anything but assignments
-    /// and declarations without calls is not examined.
+    /// `refused`. They meet three conditions. The dividend is a parameter that no earlier statement
+    /// assigns. The divisor is such a parameter too, or a constant that is not a power of two. The
+    /// result is assigned to a parameter that is copied out and that no later statement assigns. A
+    /// body is examined only if it consists of assignments and declarations without calls.
     fn report_certain_divisions(&mut self, control: &Control, refused: &mut HashSet<ExpressionId>) {
         let parameters_with = |directions: [Direction; 2]| -> HashSet<DeclarationId> {
             let parameters = control.parameters.iter();
@@ -151,7 +151,7 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Returns the variable or parameter at the root of a member expression, such as `h` of
+    /// Returns the variable or parameter with which a member expression begins, such as `h` for
     /// `h.ip.ttl`.
     fn root_declaration(&self, expression: &Expression) -> Option<DeclarationId> {
         let mut inner = expression;

@@ -1,5 +1,5 @@
-//! Warnings about a table's list of entries: entries beyond the size of the table, and entries that
-//! can never match.
+//! Warnings about the entries that a program declares for a table: entries beyond the table's size,
+//! and entries that can never match.
 
 use num_bigint::BigInt;
 
@@ -22,7 +22,7 @@ enum KeySet {
 }
 
 impl Checker<'_, '_> {
-    /// Warns of entries beyond the size of the table, and of entries with the same keys as an
+    /// Warns of entries beyond the size of the table, and of entries that have the same keys as an
     /// earlier entry. The language permits both, but a switch refuses to add such entries
     /// (P4Runtime 1.5, §9.1: `RESOURCE_EXHAUSTED`, `ALREADY_EXISTS`), so loading the program may
     /// fail.
@@ -53,9 +53,9 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Warns of entries with the same key as an earlier one.
+    /// Warns of entries that have the same keys as an earlier entry.
     fn repeated(&mut self, entries: &[Entry], facts: &TableFacts) {
-        // Entries with priorities are equal only if their priorities are.
+        // Entries that have priorities are the same only if their priorities are equal too.
         if entries.iter().any(|entry| entry.priority.is_some()) {
             return;
         }

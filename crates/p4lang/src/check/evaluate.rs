@@ -1,10 +1,10 @@
 //! Evaluation of expressions at compile time (P4_16 §18.1).
 //!
 //! The evaluator folds constants during the check. The lowering uses it again for each instance,
-//! with an [`Environment`] that has the values of constructor parameters. It uses the results of
-//! the checker (types, resolutions and conversions). An expression that cannot be computed has no
-//! value, and the checker reports the reason where a value is required. The evaluator itself
-//! records only one error, in the budget: that a value is too large.
+//! with an [`Environment`] that contains the values of constructor parameters. The evaluator uses
+//! the types, resolutions and conversions that the checker has recorded. If an expression cannot be
+//! computed, it has no value, and the checker reports the reason where a value is required. The
+//! evaluator itself records only one error, in the budget: that a value is too large.
 
 use num_bigint::BigInt;
 
@@ -17,14 +17,14 @@ use crate::ast::{
 use crate::source::Span;
 use ir::bits::Bits;
 
-/// The largest depth of an evaluation, which counts nested expressions and the definitions of the
-/// constants to which they refer.
+/// The largest recursion depth of an evaluation. Nested expressions count, and so do the
+/// definitions of constants to which they refer.
 const DEEPEST: u32 = 1000;
 
 impl Checked<'_> {
     /// Evaluates an expression, and converts its value to the type that its context requires.
-    /// `environment` has the values of constructor parameters and type parameters. Returns `None`
-    /// if the value is not known at compile time.
+    /// `environment` contains the values of constructor parameters and type parameters. Returns
+    /// `None` if the value is not known at compile time.
     pub fn evaluate(&self, expression: &Expression, environment: &Environment) -> Option<Constant> {
         Evaluator { checked: self, environment }.converted(expression, 0)
     }
@@ -34,10 +34,10 @@ impl Checked<'_> {
         Evaluator { checked: self, environment: &Environment::default() }.own(expression, 0)
     }
 
-    /// Returns the default value of a type, which `...` denotes (§8.26): zero (also for a
+    /// Returns the default value of a type, for which `...` stands (§8.26): zero (also for a
     /// serializable enumeration), `false`, `NoError`, the first member of any other enumeration, an
-    /// invalid header, or a composite of these. Returns `None` for a type without a default value
-    /// or with more than `MAX_PARTS` parts.
+    /// invalid header, or a composite of these. Returns `None` if the type has no default value or
+    /// more than `MAX_PARTS` parts.
     pub fn default_value(&self, ty: &Type) -> Option<Constant> {
         self.default_value_within(ty, &mut { MAX_PARTS })
     }
@@ -105,8 +105,8 @@ impl Checked<'_> {
         self.enum_values.get(&member)
     }
 
-    /// Returns the first member of the serializable enumeration `id` that `value` represents, or
-    /// `None` if there is none.
+    /// Returns the first member of the serializable enumeration `id` whose value is `value`, or
+    /// `None` if no member has this value.
     pub fn member_of_value(&self, id: DeclarationId, value: &Bits) -> Option<DeclarationId> {
         self.enum_members(id)
             .iter()
@@ -115,8 +115,8 @@ impl Checked<'_> {
     }
 
     /// Converts a value to another type, as a cast or an implicit conversion does. Returns `None`
-    /// for a number other than 0 and 1 as a `bool`, and for a record without one of the fields. A
-    /// value for which the type has no conversion is returned unchanged.
+    /// if a number other than 0 and 1 is converted to `bool`, or if a record lacks a field of the
+    /// type. If the type has no conversion for the value, the value is returned unchanged.
     pub fn cast_constant(&self, value: &Constant, to: &Type) -> Option<Constant> {
         match (to, value) {
             (Type::NewType(_), _) => self.cast_constant(value, &self.underlying(to)?.clone()),
@@ -166,7 +166,7 @@ impl Checked<'_> {
     }
 }
 
-/// An evaluator of expressions in one environment.
+/// An evaluator of expressions in a given environment.
 struct Evaluator<'a, 'program> {
     checked: &'a Checked<'program>,
     environment: &'a Environment,
@@ -227,7 +227,8 @@ impl Evaluator<'_, '_> {
                     .collect::<Option<_>>()
                     .map(Constant::Composite)
             }
-            // The recorded constant was computed before the conversion, so it is not used here.
+            // The value that was recorded for a conditional is the one before its conversion, so
+            // the value is computed anew.
             ExpressionKind::Conditional { condition, then, otherwise } => {
                 let chosen =
                     if self.converted(condition, depth + 1)?.to_bool()? { then } else { otherwise };
@@ -262,7 +263,8 @@ impl Evaluator<'_, '_> {
         Some(value)
     }
 
-    /// Evaluates an expression from the values of its parts, whose depth is `next`.
+    /// Evaluates an expression from the values of its subexpressions. `next` is the recursion depth
+    /// of these.
     fn computed(&self, expression: &Expression, next: u32) -> Option<Constant> {
         match &expression.kind {
             ExpressionKind::Boolean(value) => Some(Constant::Bool(*value)),
@@ -307,7 +309,8 @@ impl Evaluator<'_, '_> {
             }
             ExpressionKind::Binary { operator, left, right } => {
                 let left = self.converted(left, next)?;
-                // `&&` and `||` may have a value even if the right operand has none.
+                // The left operand of `&&` or `||` may determine the value even if the right one
+                // has none.
                 match (operator, &left) {
                     (BinaryOperator::And, Constant::Bool(false)) => {
                         return Some(Constant::Bool(false));
@@ -342,8 +345,9 @@ impl Evaluator<'_, '_> {
         }
     }
 
-    /// Checks the size of the result of an operation that may be larger than its operands. Joined
-    /// strings are charged to the budget. Returns `None` if the result is too large to compute.
+    /// Checks the size of the result of an operation whose result may be larger than its operands.
+    /// The size of concatenated strings is charged to the budget. Returns `None` if the result is
+    /// too large to compute.
     fn can_be_computed(
         &self,
         operator: BinaryOperator,
@@ -406,7 +410,7 @@ impl Evaluator<'_, '_> {
             Some(value) => {
                 Some(Constant::SerializableEnum { member: Some(id), value: value.clone() })
             }
-            // A member whose declaration follows has no value yet.
+            // A member of a serializable enumeration that is declared later has no value yet.
             None => matches!(self.checked.declared_type(id), Type::Enum(_))
                 .then_some(Constant::Enum(id)),
         }
@@ -457,7 +461,8 @@ impl Evaluator<'_, '_> {
         }
     }
 
-    /// Evaluates the slice `base[high:low]`. A slice may extend to any bit of an `int` (§8.9).
+    /// Evaluates the slice `base[high:low]`. For a base of type `int`, the slice may extend to any
+    /// bit (§8.9).
     fn slice(&self, base: &Expression, high: u32, low: u32, depth: u32) -> Option<Constant> {
         if low > high {
             return None;
@@ -474,8 +479,8 @@ impl Evaluator<'_, '_> {
         (high < bits.width()).then(|| Constant::Bits(bits.slice(high, low)))
     }
 
-    /// Evaluates an expression. Converts a value of a serializable enumeration to the number that
-    /// represents it.
+    /// Evaluates an expression. If the result is a value of a serializable enumeration, returns the
+    /// number that represents it.
     fn represented(&self, expression: &Expression, depth: u32) -> Option<Constant> {
         Some(match self.converted(expression, depth)? {
             Constant::SerializableEnum { value, .. } => Constant::Bits(value),
@@ -568,7 +573,8 @@ fn shift_amount(amount: &Bits) -> Option<u64> {
     (!amount.is_negative()).then(|| amount.shift_amount())
 }
 
-/// Applies a binary operator to integers, at least one of which is an `int` of unlimited width.
+/// Applies a binary operator to two integers, of which at least one is an arbitrary-precision
+/// `int`.
 fn integers(operator: BinaryOperator, left: &Constant, right: &Constant) -> Option<Constant> {
     // Only shifts may combine `int` with a type of fixed width.
     if let (BinaryOperator::ShiftLeft | BinaryOperator::ShiftRight, Some(bits)) =

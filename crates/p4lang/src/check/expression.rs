@@ -16,7 +16,7 @@ use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
 impl Checker<'_, '_> {
-    /// Checks an expression and records its type and its value.
+    /// Checks an expression, and records its type and its value.
     pub(super) fn expression(&mut self, expression: &Expression) -> Info {
         ir::meter::count(1);
         let info = self.expression_kind(expression);
@@ -40,15 +40,15 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Checks an expression, converts it to the type `target`, and returns the facts about it.
+    /// Checks an expression, converts it to the type `target`, and returns its type and properties.
     pub(super) fn expression_of(&mut self, expression: &Expression, target: &Type) -> Info {
         let info = self.expression(expression);
         self.convert(expression, target);
         info
     }
 
-    /// Checks the condition of the statement or expression that `of` names. A condition must be of
-    /// type `bool`.
+    /// Checks a condition, which must be of type `bool`. `of` names the statement or expression to
+    /// which the condition belongs, for error messages.
     pub(super) fn condition(&mut self, expression: &Expression, of: &str) {
         let info = self.expression(expression);
         if info.ty != Type::Bool && !info.ty.is_unknown() {
@@ -65,7 +65,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Checks an expression by its kind, and returns its type and what is known of its value.
+    /// Checks an expression by the rules for its kind, and returns its type and properties.
     fn expression_kind(&mut self, expression: &Expression) -> Info {
         let span = expression.span;
         match &expression.kind {
@@ -168,8 +168,8 @@ impl Checker<'_, '_> {
         self.declared(expression, id)
     }
 
-    /// Records that the path `expression` refers to the declaration `id`, and returns the facts
-    /// about the path expression.
+    /// Records that the path `expression` refers to the declaration `id`, and returns the type and
+    /// properties of the expression.
     pub(super) fn declared(&mut self, expression: &Expression, id: DeclarationId) -> Info {
         self.out.resolutions.insert(expression.id, Resolution::Declaration(id));
         let ty = self.out.declared_type(id).clone();
@@ -225,7 +225,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Checks `base.member`, where the base is a value or a type.
+    /// Checks `base.member`, where `base` is a value or a type.
     fn member(&mut self, expression: &Expression, base: &Expression, member: &Name) -> Info {
         let info = self.expression(base);
         let span = expression.span;
@@ -288,7 +288,7 @@ impl Checker<'_, '_> {
         Info::unknown()
     }
 
-    /// Checks a member of a type, such as that of an enum or of `error`.
+    /// Checks a member of a type, such as a member of an enumeration or of `error`.
     fn type_member(&mut self, expression: &Expression, ty: &Type, member: &Name) -> Info {
         match ty {
             Type::Error => match self.members.errors.get(&member.text).copied() {
@@ -491,7 +491,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Checks the base of a slice. Returns the facts about it and its width in bits, or `None`
+    /// Checks the base of a slice. Returns its type and properties and its width in bits, or `None`
     /// after an error.
     fn sliced(&mut self, base: &Expression) -> Option<(Info, u32)> {
         let info = self.expression(base);
@@ -611,8 +611,8 @@ impl Checker<'_, '_> {
             );
             return Info::unknown();
         }
-        // A slice without bits is a value, since widths may be computed (§7.1.6.2), but not an
-        // l-value.
+        // A slice of no bits is permitted as a value, since widths may be computed (§7.1.6.2), but
+        // not as an l-value.
         Info {
             ty: Type::bit(size),
             place: info.place && size > 0,
@@ -649,7 +649,7 @@ impl Checker<'_, '_> {
             self.convert(operand, &to);
             return Info { ty: to, place: false, known: info.known };
         }
-        // A cast of a struct, header or similar value must not change its type.
+        // A cast of a composite value, such as a struct or header, must not change its type.
         let castable = (composite && to == info.ty)
             || matches!(
                 to,
@@ -736,7 +736,8 @@ impl Checker<'_, '_> {
             return Info::unknown();
         }
         let known = self.marks.known.contains(&condition.id) && first.known && second.known;
-        // p4c folds constants before it checks types, so only the selected operand matters.
+        // p4c folds constants before it checks types, so if the condition is constant, only the
+        // selected operand matters.
         if let Some(Constant::Bool(chosen)) = self.out.evaluate_own(condition) {
             let (value, info) = if chosen { (then, first) } else { (otherwise, second) };
             let known = self.marks.known.contains(&value.id);
@@ -784,7 +785,7 @@ impl Checker<'_, '_> {
         Info { ty, place: false, known }
     }
 
-    /// Checks a list expression, and returns a tuple or a set of tuples as its type.
+    /// Checks a list expression. Its type is a tuple, or a set of tuples if it contains sets.
     fn list(&mut self, elements: &[Expression], default_rest: Option<Span>) -> Info {
         let mut known = true;
         let mut types = Vec::with_capacity(elements.len() + 1);
@@ -824,7 +825,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Checks an expression that lists the values of named fields.
+    /// Checks a record expression, `{x = a, y = b}`.
     fn record_literal(&mut self, fields: &[NamedExpression], default_rest: Option<Span>) -> Info {
         let mut known = true;
         let mut seen = HashSet::new();
@@ -856,7 +857,8 @@ impl Checker<'_, '_> {
     }
 }
 
-/// Returns whether an array of `element` is a header stack, which has methods and properties.
+/// Returns whether an array with elements of this type is a header stack, which has methods and
+/// properties.
 pub(super) fn is_header(element: &Type) -> bool {
     matches!(element, Type::Header(_) | Type::HeaderUnion(_) | Type::Variable(_) | Type::Unknown)
 }

@@ -1,15 +1,15 @@
 //! The nesting depth and the number of parts of types, computed without expanding the types.
 //!
 //! The [`Extent`] of a generic declaration depends on the extents of its type arguments. Its depth
-//! is the maximum of a constant `a` and of `b + depth(T)` for each type parameter `T`. The number
-//! of its parts is the sum of a constant `c` and of `m * parts(T)` for each `T`, where `b` and `m`
-//! are constants that depend on `T`. For a use of the declaration, the extents of the type
-//! arguments are substituted. If types double with each declaration, they are therefore refused
-//! after a number of steps that is linear in the number of declarations.
+//! is the maximum of a constant `a` and of `b + depth(T)` for each type parameter `T`. Its number
+//! of parts is the sum of a constant `c` and of `m * parts(T)` for each `T`. The numbers `b` and
+//! `m` are constants for each `T`. Where the declaration is used, the extents of the type arguments
+//! are substituted. A program in which each declaration doubles the size of a type is therefore
+//! refused after a number of steps that is linear in the number of declarations.
 //!
 //! Some passes print the names of all types inside a type, each with its type arguments. The total
-//! length of these names can double with each declaration too, even if no field has the type of an
-//! argument. The lengths are therefore counted in addition to the parts.
+//! length of these names can also double with each declaration, even if the type arguments are not
+//! the types of any fields. The lengths are therefore counted in addition to the parts.
 
 use std::collections::HashMap;
 
@@ -23,45 +23,45 @@ use ir::{Exceeded, Limit};
 /// The depth and the number of parts of a type; see the documentation of the module.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Extent {
-    /// The depth `a` of the parts that do not depend on type parameters.
+    /// The constant `a`: the depth of the parts that do not depend on type parameters.
     depth: u64,
-    /// The number `c` of parts that do not depend on type parameters.
+    /// The constant `c`: the number of parts that do not depend on type parameters.
     parts: u64,
     /// The length of the type's name, which includes the names of its type arguments.
     name: u64,
     /// The total length of the type's name and of the names of all types inside it.
     names: u64,
-    /// The type parameters on which the extent depends.
+    /// The type parameters on which the extent depends, and how the type contains each of them.
     variables: HashMap<DeclarationId, Occurrence>,
 }
 
-/// The way in which an outer type contains an inner one, or a type parameter.
+/// How an outer type contains an inner type or a type parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Occurrence {
-    /// The number `b` of levels between the outer type and the deepest occurrence of the inner
-    /// type.
+    /// The constant `b`: the number of levels between the outer type and the deepest occurrence of
+    /// the inner type.
     above: u64,
-    /// The number `m` of times that the inner type is a part of the outer one.
+    /// The factor `m`: the number of times that the inner type is a part of the outer one.
     parts: u64,
-    /// The number of times that the name of the outer type contains that of the inner one.
+    /// The number of times that the name of the outer type contains the name of the inner one.
     in_name: u64,
-    /// The number of occurrences of the inner type's name in names of types inside the outer type,
-    /// without the occurrences in the inner type's own parts.
+    /// The number of times that the names of types inside the outer type contain the name of the
+    /// inner type. Names of the inner type's own parts are not included.
     in_names: u64,
-    /// The number of times that the names of the inner type's own parts are counted.
+    /// The number of times that the names of the inner type's own parts count.
     names: u64,
 }
 
 impl Occurrence {
-    /// The occurrence of a type parameter in the type that consists of it alone.
+    /// The occurrence of a type parameter in a type that consists only of this type parameter.
     const ITSELF: Self = Self { above: 0, parts: 1, in_name: 1, in_names: 0, names: 1 };
     /// The occurrence of a field in a struct.
     const FIELD: Self = Self { above: 1, parts: 1, in_name: 0, in_names: 0, names: 1 };
-    /// The occurrence of a type argument, which is not a part.
+    /// The occurrence of a type argument in a type of which it is not a part.
     const ARGUMENT: Self = Self { above: 1, parts: 0, in_name: 1, in_names: 1, names: 0 };
 
-    /// Returns the occurrence of an element in a tuple, record, list or array, which contains the
-    /// element `times` times.
+    /// Returns the occurrence of an element type in a tuple, record, list or array that contains
+    /// the element `times` times.
     fn element(times: u64) -> Self {
         Self { above: 1, parts: times, in_name: 1, in_names: 1, names: 1 }
     }
@@ -76,8 +76,8 @@ impl Extent {
         Self { variables: HashMap::from([(parameter, Occurrence::ITSELF)]), ..Self::default() }
     }
 
-    /// Adds the extent (depth and number of parts) of an inner type, which the type contains in the
-    /// way that `place` describes.
+    /// Adds the depth and the number of parts of `inner`, which the type contains as `place`
+    /// describes.
     fn hold(&mut self, inner: &Self, place: Occurrence) {
         fn add(sum: &mut u64, number: u64, times: u64) {
             *sum = sum.saturating_add(number.saturating_mul(times));
@@ -100,8 +100,8 @@ impl Extent {
         }
     }
 
-    /// Returns the extent (depth and number of parts) of a type that contains each of the `inner`
-    /// types in the way that `place` describes.
+    /// Returns the depth and the number of parts of a type that contains each of the `inner` types
+    /// as `place` describes.
     fn around<'e>(inner: impl IntoIterator<Item = &'e Self>, place: Occurrence) -> Self {
         let mut extent = Self::leaf();
         for inner in inner {
@@ -110,8 +110,8 @@ impl Extent {
         extent
     }
 
-    /// Returns the extent with the extents in `others` substituted for type parameters. A type
-    /// parameter without an extent in `others` remains.
+    /// Returns the extent after the substitution of `others` for type parameters. A type parameter
+    /// that `others` does not contain remains.
     fn with(&self, others: &HashMap<DeclarationId, Self>) -> Self {
         let mut extent = Self { variables: HashMap::new(), ..*self };
         for (parameter, place) in &self.variables {
@@ -123,8 +123,8 @@ impl Extent {
         extent
     }
 
-    /// Returns the depth and the number of parts that result if every type parameter is a type of
-    /// one part.
+    /// Returns the smallest possible depth and number of parts: those that result if each type
+    /// parameter stands for a type of one part.
     fn least(&self) -> (u64, u64) {
         let places = self.variables.values();
         let deepest = places.clone().map(|place| place.above.saturating_add(1)).max().unwrap_or(0);
@@ -137,15 +137,16 @@ impl Extent {
 }
 
 impl Checked<'_> {
-    /// Checks that a type with this extent is within the limits for at least some types that its
-    /// type parameters may stand for.
+    /// Checks that a type with this extent is within the limits, at least if its type parameters
+    /// stand for the smallest types.
     pub(super) fn admit_extent(&self, extent: &Extent) -> Result<(), Exceeded> {
         let (depth, parts) = extent.least();
         self.limits.admit(Limit::TypeDepth, depth)?;
         self.limits.admit(Limit::Parts, parts)
     }
 
-    /// Checks that a type is within the limits after the substitution of its type parameters.
+    /// Checks that a type is within the limits after `bindings` is substituted for its type
+    /// parameters.
     pub(crate) fn admit_type(&self, ty: &Type, bindings: &Bindings) -> Result<(), Exceeded> {
         let extent = self.extent(ty);
         let bound = extent
@@ -155,8 +156,7 @@ impl Checked<'_> {
         self.admit_extent(&extent.with(&bound.collect()))
     }
 
-    /// Computes the extent of a type. Declarations are not expanded, since their extents are
-    /// already known.
+    /// Computes the extent of a type, from the extents of declarations that were recorded before.
     pub(super) fn extent(&self, ty: &Type) -> Extent {
         ir::meter::count(1);
         match ty {
@@ -216,8 +216,8 @@ impl Checker<'_, '_> {
         if self.admits(&extent, span) { ty } else { Type::Unknown }
     }
 
-    /// Returns whether the depth and the number of parts of a type are within the limits. Reports
-    /// an error at `span` if not.
+    /// Returns whether the depth and the number of parts of a type are within the limits. If not,
+    /// reports an error at `span`.
     pub(super) fn admits(&mut self, extent: &Extent, span: Span) -> bool {
         let outcome = self.out.admit_extent(extent);
         if let Err(exceeded) = &outcome {
@@ -226,12 +226,14 @@ impl Checker<'_, '_> {
         outcome.is_ok()
     }
 
-    /// Records the extent of a struct, header or header union with fields of the given types, or of
-    /// a declared type with the given representation. Returns whether it is within the limits.
+    /// Computes and records the extent of a declared type. `inner` contains the types of its
+    /// fields, or the type on which a `type` declaration is based. Returns whether the extent is
+    /// within the limits.
     pub(super) fn declare_extent(&mut self, id: DeclarationId, inner: &[Type], span: Span) -> bool {
         let mut extent = self.out.extent_around(inner, Occurrence::FIELD);
         let fits = self.admits(&extent, span);
-        // The name is added for each use, since it contains the type arguments.
+        // The name of the type itself is added where the type is used, since it contains the type
+        // arguments.
         (extent.name, extent.names) = (0, extent.names.saturating_sub(1));
         if fits {
             self.out.extents.insert(id, extent);
@@ -240,5 +242,5 @@ impl Checker<'_, '_> {
     }
 }
 
-/// The note in the error about a type that exceeds a limit.
+/// The note of the error about a type that exceeds a limit.
 pub(super) const NOTE: &str = "the parts of a type are its fields, elements and type arguments, each with all of its own parts";

@@ -1,4 +1,5 @@
-//! The facts that the checker records about uses of names, calls, tables and instances.
+//! What the checker records about uses of names, calls, tables and instances, for use by later
+//! passes.
 
 use std::sync::Arc;
 
@@ -8,8 +9,8 @@ use crate::ast::{Argument, DeclarationId, Expression};
 /// The entity to which a path or a member expression refers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Resolution {
-    /// A declared value, instance, table, parser, control, action, function or extern function. For
-    /// the callee of an overloaded function, this is the overload that the call selects.
+    /// A declared value, instance, table, parser, control, action, function or extern function. If
+    /// a call refers to an overloaded function, this is the overload that the call selects.
     Declaration(DeclarationId),
     /// A type. The type of the expression is [`Type::Name`].
     Type,
@@ -28,10 +29,11 @@ pub enum Resolution {
     MatchKindMember(DeclarationId),
     /// A method or property of headers, stacks, tables and other values that the language defines.
     Builtin(Builtin),
-    /// A method of an extern. The receiver is the base of the member expression, or the enclosing
-    /// instance for `this.method()`.
+    /// A method of an extern. The object on which it is called is the base of the member
+    /// expression, or for `this.method()` the enclosing instance.
     Method(DeclarationId),
-    /// A function in the initializer block of an instance, called as `this.name()` or by its name.
+    /// A function in the initializer block of an instance, which is called as `this.name()` or
+    /// `name()`.
     This,
 }
 
@@ -76,27 +78,28 @@ pub enum Builtin {
     MaxSizeInBytes,
 }
 
-/// A call, with inferred type arguments and default arguments.
+/// A call, including its inferred type arguments and its default arguments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
     /// The callee.
     pub callee: Callee,
     /// The type arguments of the callee, in the order of its type parameters. In the body of a
-    /// generic declaration, they may contain the type parameters of that declaration. The type
-    /// arguments of the receiver (such as an extern's `T`) are part of the receiver's type.
+    /// generic declaration, they may contain the declaration's own type parameters. If the callee
+    /// is a method, the type arguments of its object (such as an extern's `T`) are part of the
+    /// object's type and not included here.
     pub type_arguments: Vec<Type>,
     /// The arguments, one for each parameter of the callee, in the order of the parameters.
     pub arguments: Vec<BoundArgument>,
-    /// The types of the parameters, with the type parameters of the callee and the receiver
-    /// substituted.
+    /// The types of the parameters, after type arguments are substituted for the type parameters of
+    /// the callee and of the object on which it is called.
     pub parameter_types: Vec<Type>,
-    /// The return type, with type parameters substituted.
+    /// The return type, after type arguments are substituted for type parameters.
     pub return_type: Type,
 }
 
 impl Call {
-    /// Returns the expression that the call passes for the parameter at `position`, or `None` if it
-    /// has no explicit argument for the parameter.
+    /// Returns the expression that the call passes for the parameter at `position`, or `None` if
+    /// the call has no explicit argument for it.
     pub fn given<'call>(
         &self,
         position: usize,
@@ -109,7 +112,7 @@ impl Call {
     }
 }
 
-/// The callee of a call.
+/// The function, method, action or constructor that a call calls.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Callee {
     /// A function with a body.
@@ -126,22 +129,22 @@ pub enum Callee {
         /// The type of the object, with its type arguments.
         object: Type,
     },
-    /// A method that the language defines, such as `isValid`. For [`Builtin::Apply`]
-    /// (`parser.apply` or `control.apply`), the parameters are those of the receiver's type.
+    /// A method that the language defines, such as `isValid`. If it is [`Builtin::Apply`]
+    /// (`parser.apply` or `control.apply`), its parameters are those of the parser or control.
     Builtin {
         /// The method.
         builtin: Builtin,
-        /// The type of the receiver. For methods that return a size, this is the type that is
-        /// measured.
+        /// The type of the value on which the method is called. For a method that returns a size,
+        /// this is the type whose size it returns.
         object: Type,
     },
-    /// The constructor of an anonymous instance: a constructor call in an expression, or the
-    /// instance of a direct invocation.
+    /// The constructor of an anonymous instance, which is created by a constructor call in an
+    /// expression or by a direct invocation.
     Constructor {
         /// The type of the instance, with its type arguments.
         object: Type,
-        /// The constructor that the arguments select if the instance is an extern, and `None`
-        /// otherwise.
+        /// If the instance is an extern, the constructor that the arguments select. `None` for
+        /// other instances.
         constructor: Option<DeclarationId>,
     },
 }
@@ -155,8 +158,8 @@ pub enum BoundArgument {
     Default,
     /// No value: the parameter is `@optional` and the argument is omitted.
     Absent,
-    /// The argument `_` at this position in the call's list of arguments. It ignores the value of
-    /// an `out` parameter, or omits an argument of a package.
+    /// The argument `_` at this position in the call's list of arguments. For an `out` parameter,
+    /// the value is discarded. For a parameter of a package, the argument is omitted.
     DontCare(usize),
     /// No value in the source: the control plane sets this parameter of a table's action.
     ControlPlane,
@@ -168,25 +171,26 @@ pub enum BoundArgument {
 pub struct Instance {
     /// The type of the instance, with explicit or inferred type arguments.
     pub ty: Type,
-    /// The constructor that the arguments select if the instance is an extern, and `None`
-    /// otherwise.
+    /// If the instance is an extern, the constructor that the arguments select. `None` for other
+    /// instances.
     pub constructor: Option<DeclarationId>,
     /// The arguments, one for each parameter of the constructor, in the order of the parameters.
     pub arguments: Vec<BoundArgument>,
-    /// The types of the constructor's parameters, with type parameters substituted.
+    /// The types of the constructor's parameters, after type arguments are substituted for type
+    /// parameters.
     pub parameter_types: Vec<Type>,
-    /// The implementations of the extern's abstract methods: pairs of the method and of the
-    /// function in the instance's initializer block that implements it.
+    /// The implementations of the extern's abstract methods. Each pair consists of a method and of
+    /// the function in the initializer block that implements it.
     pub implementations: Vec<(DeclarationId, DeclarationId)>,
 }
 
-/// A table (§14.2).
+/// What the checker determines about a table (§14.2).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TableFacts {
     /// The keys of the table, in order.
     pub keys: Vec<KeyFacts>,
-    /// The actions, in order. A table without `default_action` that does not list `NoAction` gets
-    /// this action at the end of the list, with [`ActionFacts::is_implicit`] set.
+    /// The actions, in order. If a table neither has a `default_action` nor lists `NoAction`, this
+    /// action is added at the end of the list, with [`ActionFacts::is_implicit`] set.
     pub actions: Vec<ActionFacts>,
     /// The default action. It is `None` only in a program with errors.
     pub default_action: Option<ActionCallFacts>,
@@ -230,15 +234,15 @@ pub struct ActionFacts {
 pub struct ActionCallFacts {
     /// The position of the action in [`TableFacts::actions`].
     pub position: usize,
-    /// The arguments, one for each parameter of the action. A position in them refers to the
-    /// arguments of this call, both for parameters with a direction and for those that the control
-    /// plane sets in other calls.
+    /// The arguments, one for each parameter of the action. Positions of arguments refer to the
+    /// argument list of this call, which contains all arguments: those for parameters with a
+    /// direction, and those that the control plane would otherwise set.
     pub arguments: Vec<BoundArgument>,
 }
 
-/// The facts about an entry of a table. The key sets are in `entry.keyset` of the syntax tree, as a
-/// tuple if the table has several keys, and conversions of their parts are recorded like those of
-/// other expressions.
+/// What the checker determines about an entry of a table. The key sets are in the syntax tree, in
+/// `entry.keyset`, which is a tuple if the table has several keys. Conversions of their parts are
+/// recorded in the same way as those of other expressions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EntryFacts {
     /// The action of the entry.

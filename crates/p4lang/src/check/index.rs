@@ -1,4 +1,4 @@
-//! The index of all declarations of a program by their [`DeclarationId`]s.
+//! An index of a program's declarations by their [`DeclarationId`]s.
 
 use crate::ast::{
     Block, Constructor, Declaration, DeclarationId, DeclarationKind, EnumMember, Method, Name,
@@ -6,7 +6,7 @@ use crate::ast::{
 };
 use crate::source::Span;
 
-/// The node of the syntax tree that a [`DeclarationId`] identifies.
+/// A node of the syntax tree that has a [`DeclarationId`].
 #[derive(Debug, Clone, Copy)]
 pub enum Node<'program> {
     /// A declaration.
@@ -65,7 +65,7 @@ impl<'program> Node<'program> {
     }
 }
 
-/// The nodes of a program that have a [`DeclarationId`], with their enclosing declarations.
+/// An index of the nodes that have a [`DeclarationId`], and of the declarations that enclose them.
 #[derive(Debug, Clone)]
 pub struct Index<'program> {
     nodes: Vec<Option<(Node<'program>, Option<DeclarationId>)>>,
@@ -102,10 +102,10 @@ impl<'program> Index<'program> {
         }
     }
 
-    /// Returns the declaration that encloses a node: the control of a table, the extern of a
-    /// method, the function of a parameter, or the enumeration of a member. Returns `None` at top
-    /// level. Blocks and loops are not declarations, so a variable in one of them is enclosed by
-    /// the function, action, control or state.
+    /// Returns the declaration that encloses a node, such as the control of a table, the extern of
+    /// a method, the function of a parameter, or the enumeration of a member. Returns `None` for a
+    /// node at top level. Blocks and loops are not declarations, so a variable inside them is
+    /// enclosed by the function, action, control or state.
     pub fn parent(&self, id: DeclarationId) -> Option<DeclarationId> {
         self.nodes.get(id.index()).copied().flatten().and_then(|(_, parent)| parent)
     }

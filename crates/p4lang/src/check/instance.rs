@@ -90,8 +90,8 @@ impl<'program> Checker<'program, '_> {
         );
     }
 
-    /// Returns the type that an instantiation constructs. If several declarations have its name,
-    /// selects the one whose constructor takes the arguments.
+    /// Returns the type of which an instantiation creates an instance. If several declarations have
+    /// the type's name, selects the one whose constructor accepts the arguments.
     fn resolve_constructed(&mut self, instantiation: &'program Instantiation) -> Type {
         let ty = self.resolve_type_or_generic(&instantiation.ty);
         let crate::ast::TypeKind::Named(path) = &instantiation.ty.kind else { return ty };
@@ -118,8 +118,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Checks the functions in the initializer block of an instance. Returns each implemented
-    /// abstract method with the function that implements it.
+    /// Checks the functions in the initializer block of an instance. Returns pairs of an abstract
+    /// method and the function that implements it.
     fn implementations(
         &mut self,
         declaration: &'program Declaration,
@@ -193,8 +193,8 @@ impl<'program> Checker<'program, '_> {
         found
     }
 
-    /// Reports recursion among functions in an initializer block, which may call each other through
-    /// `this`.
+    /// Reports recursion among the functions in an initializer block. These functions may call each
+    /// other through `this`.
     fn no_recursion(&mut self, found: &[(DeclarationId, DeclarationId)]) {
         let calls: Vec<Vec<(usize, Span)>> =
             found.iter().map(|(_, function)| self.calls_of_this(*function, found)).collect();
@@ -217,8 +217,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Returns the calls in a function of methods of `this`: for each, the position of the called
-    /// method in `found`, and the location of the call.
+    /// Returns the calls of methods of `this` in the body of a function. For each call, it contains
+    /// the position of the called method in `found` and the location of the call.
     fn calls_of_this(
         &self,
         function: DeclarationId,

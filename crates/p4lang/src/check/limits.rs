@@ -1,8 +1,8 @@
-//! Rules of p4c's common passes, which inline instances and split nested structs. The language
-//! permits these programs, but p4c compiles them for no target. They are refused here too, so that
-//! a program that compiles here also compiles with p4c.
+//! Rules that p4c's common passes impose because they inline instances and split nested structs.
+//! The language permits programs that violate the rules, but p4c compiles them for no target. They
+//! are refused here too, so that a program that compiles here also compiles with p4c.
 //!
-//! Like p4c, this module checks only programs with a `main`, and only the declarations that are
+//! Like p4c, this module only checks programs that have a `main`, and only declarations that are
 //! used.
 
 use std::collections::HashMap;
@@ -16,14 +16,14 @@ use crate::ast::{
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
-/// The constant argument that a call passes for a parameter without a direction.
+/// A constant that a call passes as the argument for a parameter without a direction.
 #[derive(PartialEq)]
 enum Fixed {
     Value(Constant),
     Object(DeclarationId),
 }
 
-/// A parameter of the `apply` method of an instance: the instance, and the position of the
+/// A parameter of an instance's `apply` method, identified by the instance and the position of the
 /// parameter.
 type ApplyParameter = (DeclarationId, usize);
 
@@ -49,8 +49,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Calls `visit` with the expressions in the bodies of a declaration, except those in local
-    /// declarations that are unused.
+    /// Calls `visit` with each expression in the bodies of a declaration, except those in unused
+    /// local declarations.
     pub(super) fn expressions_in(
         &self,
         of: &'program Declaration,
@@ -83,8 +83,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Reports an extern call that writes to a nested struct. p4c refuses such a call, because it
-    /// splits nested structs into several variables.
+    /// Reports an extern call that writes to a nested struct. p4c refuses it, because p4c splits
+    /// nested structs into several variables.
     fn no_nested_struct_from_externs(&mut self, expression: &Expression) {
         let Some(call) = self.out.calls.get(&expression.id) else { return };
         let (Callee::ExternFunction(id) | Callee::Method { method: id, .. }) = &call.callee else {
@@ -124,9 +124,9 @@ impl<'program> Checker<'program, '_> {
             })
     }
 
-    /// Reports that two applications of a control instance pass different arguments for a parameter
-    /// without a direction. p4c makes one body for each instance, with one value for each such
-    /// parameter.
+    /// Reports two applications of the same control instance that pass different arguments for a
+    /// parameter without a direction. p4c generates one body for each instance, in which such a
+    /// parameter has only one value.
     fn same_fixed_arguments(
         &mut self,
         expression: &'program Expression,

@@ -1,5 +1,5 @@
-//! Calls of methods, both those of externs and those that the language defines (P4_16 §8.17 to
-//! §8.19, §9).
+//! Calls of methods: those of externs, and those that the language defines (P4_16 §8.17 to §8.19,
+//! §9).
 
 use super::checker::{Checker, Info};
 use super::overload::Overloaded;
@@ -9,8 +9,8 @@ use crate::ast::{self, Argument, DeclarationId, DeclarationKind, Expression, Nam
 use crate::source::Span;
 
 impl<'program> Checker<'program, '_> {
-    /// Checks a call whose callee is a member: a method of an extern, or a method that the language
-    /// defines for headers, stacks, tables, parsers, controls or types.
+    /// Checks a call whose callee is a member expression: a method of an extern, or a method that
+    /// the language defines for headers, stacks, tables, parsers, controls or types.
     pub(super) fn call_member(
         &mut self,
         expression: &Expression,
@@ -105,7 +105,8 @@ impl<'program> Checker<'program, '_> {
             (Type::Table(table), "apply") => {
                 let table = *table;
                 self.may_apply(callee.span);
-                // The lookup of one table would start during that of another (§14.2.1.2).
+                // The argument of an action would apply a table while another table is applied
+                // (§14.2.1.2).
                 if self.context.in_action_argument {
                     self.error(
                         "misplaced",
@@ -159,7 +160,7 @@ impl<'program> Checker<'program, '_> {
         self.finish_call(expression, &signature, &[], arguments, &infos)
     }
 
-    /// Returns the signature of the method `apply` of a parser or control. Reports an error if
+    /// Returns the signature of the `apply` method of a parser or control. Reports an error if
     /// `apply` cannot be called in the current context.
     pub(super) fn apply_signature(&mut self, object: &Type, span: Span) -> Signature<'program> {
         self.may_apply(span);
@@ -238,8 +239,8 @@ impl<'program> Checker<'program, '_> {
         self.finish_call(expression, &signature, type_arguments, arguments, &infos)
     }
 
-    /// Returns whether the type of a parameter or of the return value of `method` still contains
-    /// types to be inferred.
+    /// Returns whether the parameter types or the return type of `method` still contain types that
+    /// must be inferred.
     fn names_open(&self, method: &ast::Method, bindings: &super::Bindings) -> bool {
         let prototype = &method.prototype;
         let returned = self.out.type_at(prototype.return_type.id).substitute(bindings);

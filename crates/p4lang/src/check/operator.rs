@@ -9,7 +9,7 @@ use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
 impl Checker<'_, '_> {
-    /// Checks a binary operation, with the rules of its operator.
+    /// Checks a binary operation by the rules of its operator.
     pub(super) fn binary(
         &mut self,
         operator: BinaryOperator,
@@ -75,8 +75,8 @@ impl Checker<'_, '_> {
     }
 
     /// Converts an `int` operand to the type of the other operand, and an operand of a serializable
-    /// enumeration to its underlying type. Returns the type that both operands have then, or `None`
-    /// if they have no common type.
+    /// enumeration to its underlying type. Returns the type that both operands have after that, or
+    /// `None` if they have no common type.
     fn common(&mut self, operands: &Operands<'_>, a: &Type, b: &Type) -> Option<Type> {
         let (x, y) = (self.representation(a), self.representation(b));
         let ty = match (&x, &y) {
@@ -94,8 +94,8 @@ impl Checker<'_, '_> {
         Some(ty)
     }
 
-    /// Checks `==` and `!=`. Returns `bool` as the type of the result even if the operands cannot
-    /// be compared, so that errors do not multiply.
+    /// Checks `==` and `!=`. The type of the result is `bool` even if the operands cannot be
+    /// compared, so that the error does not cause further errors.
     fn equality(&mut self, operands: &Operands<'_>, a: &Type, b: &Type) -> Option<Type> {
         let incomparable = |ty: &Type| {
             matches!(
@@ -255,8 +255,8 @@ impl Checker<'_, '_> {
         Some(ty)
     }
 
-    /// Checks the operands of a division or modulo: they are neither signed nor negative, and the
-    /// divisor is not zero.
+    /// Checks the operands of a division or modulo. They must be neither signed nor negative, and
+    /// the divisor must not be zero.
     pub(super) fn division(&mut self, operands: &Operands<'_>, ty: &Type) {
         let name = if operands.operator == BinaryOperator::Divide { "division" } else { "modulo" };
         if let Type::Bits { signed: true, .. } = ty {
@@ -268,7 +268,8 @@ impl Checker<'_, '_> {
             return;
         }
         for operand in [operands.left, operands.right] {
-            // The value before its conversion is tested, since the conversion makes it positive.
+            // This tests the value before its conversion to an unsigned type, which would make a
+            // negative value positive.
             if let Some(value) =
                 self.out.evaluate_own(operand).as_ref().and_then(Constant::to_integer)
                 && value < BigInt::ZERO
@@ -286,8 +287,8 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Returns the value of an expression after its conversion as a number, or `None` if it is not
-    /// known.
+    /// Returns the value, as a number, that an expression has after its conversion. Returns `None`
+    /// if it is not known.
     pub(super) fn number(&self, expression: &Expression) -> Option<BigInt> {
         self.out
             .evaluate(expression, &super::Environment::default())
@@ -297,8 +298,8 @@ impl Checker<'_, '_> {
 
     /// Checks a shift, and returns the type of the result.
     pub(super) fn shift(&mut self, operands: &Operands<'_>, a: &Info, b: &Info) -> Option<Type> {
-        // p4c also accepts amounts of new types, for which the specification would require a cast
-        // (p4c#5087, p4c#5100).
+        // For a shift amount whose type is a `type` declaration, the specification requires a cast.
+        // p4c also accepts it without one (p4c#5087, p4c#5100).
         let amount_type = self.base_type(&b.ty);
         let (x, y) = (self.representation(&a.ty), self.representation(&amount_type));
         if !x.is_numeric() || !y.is_numeric() {
@@ -370,7 +371,7 @@ impl Checker<'_, '_> {
         Some(x)
     }
 
-    /// Checks the operands of `&&&` or `..`, and returns the type of the set.
+    /// Checks the operands of `&&&` or `..`, and returns the type of the resulting set.
     fn set(&mut self, operands: &Operands<'_>, a: &Info, b: &Info) -> Option<Type> {
         let (x, y) = (self.representation(&a.ty), self.representation(&b.ty));
         if !x.is_numeric() || !y.is_numeric() {
@@ -378,7 +379,8 @@ impl Checker<'_, '_> {
             self.report(diagnostic);
             return None;
         }
-        // A mask of a serializable enumeration is a set of values of that enumeration.
+        // A mask of a member of a serializable enumeration results in a set of values of that
+        // enumeration.
         let element =
             if matches!(a.ty, Type::SerializableEnum(_)) { a.ty.clone() } else { x.clone() };
         if self.common(operands, &a.ty, &b.ty).is_none() {

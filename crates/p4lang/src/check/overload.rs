@@ -1,8 +1,8 @@
-//! Overload resolution: selects one of several declarations with the same name.
+//! Overload resolution: selects one of several declarations that have the same name.
 //!
 //! The number and names of the arguments decide (P4_16 §7.2.10.2, §10.1). If several declarations
-//! remain, the types decide, as in p4c: a declaration that takes all arguments without conversion
-//! is preferred over one that converts some of them.
+//! remain, the types of the arguments decide, as in p4c: a declaration that accepts all arguments
+//! without conversion is preferred to one for which some arguments must be converted.
 
 use super::arguments::could_match;
 use super::checker::{Checker, Info};
@@ -11,14 +11,14 @@ use crate::ast::{Argument, DeclarationId, Direction, Parameter};
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
-/// Returns whether two lists of parameters have the same length and names. Methods of one extern
-/// that have the same name must differ in these, and so must its constructors.
+/// Returns whether two parameter lists have the same length and the same names. Two methods of an
+/// extern with the same name must differ in this respect, and so must two constructors.
 pub(super) fn same_names(one: &[Parameter], other: &[Parameter]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(|(a, b)| a.name == b.name)
 }
 
-/// Returns whether no call can distinguish two lists of parameters, because their lengths, names
-/// and types as written are equal.
+/// Returns whether no call can distinguish two parameter lists, because they agree in length, names
+/// and types as written.
 pub(super) fn same_parameters(one: &[Parameter], other: &[Parameter]) -> bool {
     same_names(one, other)
         && one.iter().zip(other).all(|(a, b)| a.ty.to_string() == b.ty.to_string())
@@ -29,14 +29,15 @@ pub(super) fn same_parameters(one: &[Parameter], other: &[Parameter]) -> bool {
 pub(super) struct Overloaded<'call> {
     pub(super) name: &'call str,
     pub(super) span: Span,
-    /// The types that the type parameters of the method's object stand for.
+    /// For each type parameter of the method's object, the type for which it stands in this call.
     pub(super) bindings: &'call Bindings,
     pub(super) arguments: &'call [Argument],
 }
 
 impl Checker<'_, '_> {
-    /// Selects the declaration that a call refers to, and checks the arguments. Reports an error if
-    /// none or several declarations fit. A single candidate is selected even if it does not fit.
+    /// Selects the declaration to which a call refers, and checks the arguments. Reports an error
+    /// if no declaration or more than one fits. A single candidate is selected even if it does not
+    /// fit.
     pub(super) fn choose(
         &mut self,
         call: Overloaded<'_>,
@@ -47,7 +48,7 @@ impl Checker<'_, '_> {
         Some((chosen, infos))
     }
 
-    /// Selects a declaration like [`Self::choose`], for arguments that were already checked.
+    /// Does the same as [`Self::choose`], for arguments that were already checked.
     pub(super) fn choose_for(
         &mut self,
         call: Overloaded<'_>,
@@ -106,8 +107,9 @@ impl Checker<'_, '_> {
         if exact.is_empty() { converting } else { exact }
     }
 
-    /// Returns how the declaration `id` takes the arguments of a call (with or without conversion),
-    /// or `None` if it does not take them. Neither reports nor records anything.
+    /// Returns how the declaration `id` accepts the arguments of a call: as they are, or after
+    /// conversions. Returns `None` if it does not accept them. Neither reports nor records
+    /// anything.
     fn takes(&mut self, call: Overloaded<'_>, id: DeclarationId, infos: &[Info]) -> Option<Fit> {
         let before = self.inferred.clone();
         let own = self.fresh_bindings(self.out.type_parameters(id));
@@ -137,8 +139,8 @@ impl Checker<'_, '_> {
         fit
     }
 
-    /// Reports that none of the declarations in `found`, which share a name, takes the arguments of
-    /// a call.
+    /// Reports that none of the declarations in `found`, which all have the same name, accepts the
+    /// arguments of a call.
     fn no_overload(&mut self, found: &[DeclarationId], span: Span, name: &str) {
         let mut diagnostic =
             Diagnostic::error("arguments", span, format!("no `{name}` takes these arguments"))
@@ -156,7 +158,7 @@ impl Checker<'_, '_> {
     }
 }
 
-/// The way in which a declaration takes the arguments of a call.
+/// The way in which a declaration accepts the arguments of a call.
 enum Fit {
     AsTheyAre,
     Converted,

@@ -18,8 +18,8 @@ pub(super) enum ParametersOf {
 }
 
 impl<'program> Checker<'program, '_> {
-    /// Checks and declares the parameters of a declaration. In an action, those without a direction
-    /// must come last.
+    /// Checks and declares the parameters of a declaration. In an action, parameters without a
+    /// direction must come last.
     pub(super) fn parameters(&mut self, parameters: &'program [Parameter], of: ParametersOf) {
         let mut directionless: Option<&Parameter> = None;
         for parameter in parameters {
@@ -119,8 +119,8 @@ impl<'program> Checker<'program, '_> {
                     format!("an `{}` parameter has no default value", parameter.direction.as_str()),
                 );
             }
-            // If the type of the parameter contains type parameters, it is known only in a call
-            // that uses the default value.
+            // If the type of the parameter contains type parameters, it is only known where a call
+            // uses the default value.
             let generic = ty.any(&mut |part| matches!(part, Type::Variable(_)));
             let info =
                 if generic { self.expression(default) } else { self.expression_of(default, &ty) };
@@ -146,8 +146,9 @@ impl<'program> Checker<'program, '_> {
         self.code_knows(parameters);
     }
 
-    /// Reports an error for parameters that a declaration with a body must not have: optional ones,
-    /// which a call may leave out, and those with `_` in their type, which would be unknown.
+    /// Reports parameters that a declaration with a body must not have: optional parameters, which
+    /// a call may omit, and parameters with `_` in their type, whose type would be unknown in the
+    /// body.
     pub(super) fn code_knows(&mut self, parameters: &[Parameter]) {
         for optional in parameters.iter().filter_map(|parameter| parameter.annotation("optional")) {
             self.error(
@@ -158,8 +159,8 @@ impl<'program> Checker<'program, '_> {
         }
         for parameter in parameters {
             let ty = self.out.declared_type(parameter.id).clone();
-            // Each call passes an extern object with a type of its own, so `_` may remain in the
-            // types of such parameters.
+            // Calls may pass extern objects of different types for such a parameter, so `_` may
+            // remain in its type.
             if !matches!(ty, Type::Extern(_)) {
                 let ty = self.refuse_open(ty, parameter.ty.span);
                 self.set_declared_type(parameter.id, ty);
@@ -184,7 +185,7 @@ impl<'program> Checker<'program, '_> {
                 format!("a function cannot return a `{}`", self.out.show(&returned)),
             );
         }
-        // A function computes its result at run time, while an `int` exists only at compile time.
+        // A function returns its result at run time, and an `int` exists only at compile time.
         let is_open = returned.any(&mut |part| *part == Type::Integer);
         let what = if of == ParametersOf::Method { "method" } else { "function" };
         if is_open || of == ParametersOf::Method && returned == Type::String {

@@ -214,8 +214,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Checks a key set against `types`, the types of the subjects with which it is compared. If
-    /// `must_be_known` is true, its values must be known at compile time.
+    /// Checks a key set. `types` are the types of the subjects with which it is compared. If
+    /// `must_be_known` is true, the values in the key set must be known at compile time.
     pub(super) fn key_set(&mut self, key_set: &Expression, types: &[Type], must_be_known: bool) {
         let outer = std::mem::replace(&mut self.context.in_key_set, true);
         let info = self.expression(key_set);
@@ -227,8 +227,8 @@ impl<'program> Checker<'program, '_> {
             _ => key_set.key_sets(types.len()),
         };
         if parts.len() != types.len() {
-            // The key set may be a value set or constant for all subjects: a tuple, or a struct
-            // with a field for each of them.
+            // A single value set or constant may stand for all subjects. It is then a tuple, or a
+            // struct with one field for each subject.
             let types_of =
                 |fields: Vec<Field<'_>>| fields.into_iter().map(|field| field.ty).collect();
             let fields: Option<Vec<Type>> = match &info.ty {
@@ -272,7 +272,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Converts a part of a key set, which is a value or a set of values, to the type of the key.
+    /// Converts one element of a key set, which is a value or a set of values, to the type of the
+    /// key.
     fn convert_key_set(&mut self, part: &Expression, ty: &Type) {
         let own = self.out.type_of(part.id).clone();
         if own.is_unknown() || ty.is_unknown() || own == Type::Any {
@@ -308,8 +309,8 @@ impl<'program> Checker<'program, '_> {
                 );
             }
             (_, Type::Set(element)) => {
-                // A value set of a struct with one field may be compared with a value of the
-                // field's type.
+                // A value set whose elements are structs with a single field may be compared with a
+                // value of that field's type.
                 let element = (**element).clone();
                 let fields = self.out.fields(&element);
                 let fits = self.unify(ty, &element, true)

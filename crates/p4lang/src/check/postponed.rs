@@ -14,8 +14,9 @@ pub(super) struct Postponed {
     pub(super) add_entry_calls: Vec<AddEntryCall>,
     /// The calls of direct counters and meters, whose tables may be declared later.
     pub(super) direct_calls: Vec<DirectCall>,
-    /// Errors about table entries whose key sets do not fit the match kinds. They become warnings
-    /// for an architecture that is not built in, since it may define its match kinds differently.
+    /// Errors about table entries whose key sets do not fit the match kinds of their keys. For an
+    /// architecture that is not built in, they become warnings, since it may define its match kinds
+    /// differently.
     pub(super) misfit_entries: Vec<Diagnostic>,
 }
 /// A call of PNA's `add_entry` in an action.
@@ -24,10 +25,10 @@ pub(super) struct AddEntryCall {
     /// The action that contains the call.
     pub(super) action: DeclarationId,
     pub(super) span: Span,
-    /// The location of the argument that names the action of the new entry, and the name if it is
+    /// The argument that names the action of the new entry: its location, and the name if it is
     /// known.
     pub(super) name: Option<(Span, Option<Arc<str>>)>,
-    /// The type of the values that the call passes for the parameters of the new entry's action.
+    /// The type of the value that the call passes as the data for the new entry's action.
     pub(super) given: Type,
 }
 

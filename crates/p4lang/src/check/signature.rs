@@ -1,4 +1,4 @@
-//! Signatures of callees, and the state of nested constructor calls.
+//! Signatures of callees, and the state of checking nested constructor calls.
 
 use super::{Callee, Type};
 use crate::ast::{ExpressionId, Parameter, TypeParameter};
@@ -14,14 +14,14 @@ pub(super) struct Signature<'program> {
     pub(super) style: Style,
 }
 
-/// A parameter of a callee, with its type in the current call.
+/// A parameter of a callee, with the type that it has in the current call.
 #[derive(Clone)]
 pub(super) struct Formal<'program> {
     pub(super) parameter: &'program Parameter,
     pub(super) ty: Type,
 }
 
-/// The style of a call, which determines the rules for its arguments.
+/// The kind of a call, which determines the rules for its arguments.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
     /// A call of a function, a method or `apply`. An argument for a parameter without a direction
@@ -38,8 +38,8 @@ pub(super) enum Style {
 pub(super) struct Constructing<'program> {
     /// The number of constructor calls whose arguments are currently being checked.
     pub(super) depth: u32,
-    /// The anonymous instances among the arguments of the constructor calls. Their type arguments
-    /// may still be inferred from the parameters for which the instances are arguments.
+    /// The anonymous instances among the arguments of these constructor calls. Their type arguments
+    /// may still be inferred from the parameters to which the instances are passed.
     pub(super) open: Vec<Open<'program>>,
 }
 

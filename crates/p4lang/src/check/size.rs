@@ -2,13 +2,13 @@
 
 use super::{Checked, Field, Type};
 
-/// The largest number of parts of a type that are visited. The number can grow exponentially with
-/// the program, because structs may contain structs.
+/// The largest number of parts of a type that are visited. Structs may contain structs, so a type
+/// can have exponentially many parts.
 pub(super) const MAX_PARTS: u32 = 1 << 16;
 
 impl<'program> Checked<'program> {
-    /// Returns the fields of a struct that is the element type of a value set. As in p4c, nested
-    /// structs are replaced by their fields. Returns `None` if that results in too many fields.
+    /// Returns the fields of a struct that is the element type of a value set. As in p4c, a nested
+    /// struct is replaced by its fields. Returns `None` if there are too many fields.
     pub(crate) fn match_fields(&self, ty: &Type) -> Option<Vec<Field<'program>>> {
         let mut found = Vec::new();
         self.match_fields_within(ty, &mut found, &mut { MAX_PARTS })?;
@@ -31,14 +31,14 @@ impl<'program> Checked<'program> {
         Some(())
     }
 
-    /// Returns the size in bits of a value of this type: the largest one if `maximum` is true, and
-    /// otherwise the smallest one. They differ for types with a `varbit`. Returns `None` for a
-    /// type without a size, such as `int` or an extern.
+    /// Returns the size in bits of a value of this type: the largest size if `maximum` is true, and
+    /// the smallest size otherwise. The two differ for types that contain a `varbit`. Returns
+    /// `None` for a type without a size, such as `int` or an extern.
     pub fn size_in_bits(&self, ty: &Type, maximum: bool) -> Option<u64> {
         self.sizes(ty).map(|sizes| if maximum { sizes.largest } else { sizes.smallest })
     }
 
-    /// Returns whether all values of this type have one size in a packet.
+    /// Returns whether all values of this type have the same size in a packet.
     pub(super) fn has_fixed_size(&self, ty: &Type) -> bool {
         self.sizes(ty).is_some_and(|sizes| sizes.is_fixed)
     }

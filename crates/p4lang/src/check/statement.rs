@@ -1,4 +1,5 @@
-//! Statements (P4_16 §12): where each may occur, and whether control continues after it.
+//! Statements (P4_16 §12): checks where each may occur, and whether execution can continue after
+//! it.
 
 use super::checker::{Checker, Info};
 use super::operator::Operands;
@@ -13,7 +14,7 @@ use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
 impl<'program> Checker<'program, '_> {
-    /// Checks a block in a new scope. Returns whether control never reaches the end of the block.
+    /// Checks a block in a new scope. Returns true if execution never reaches the end of the block.
     pub(super) fn block(&mut self, block: &'program Block) -> bool {
         self.annotations(&block.annotations);
         self.scoped(|checker| checker.statements(&block.statements))
@@ -27,7 +28,7 @@ impl<'program> Checker<'program, '_> {
         ends
     }
 
-    /// Checks a statement. Returns whether control never continues after it.
+    /// Checks a statement. Returns true if execution never continues after it.
     fn statement(&mut self, statement: &'program Statement) -> bool {
         ir::meter::count(1);
         let span = statement.span;
@@ -124,7 +125,7 @@ impl<'program> Checker<'program, '_> {
         self.declaration(declaration);
     }
 
-    /// Checks an assignment, or an operation and assignment such as `+=`.
+    /// Checks an assignment, or a compound assignment such as `+=`.
     fn assignment(
         &mut self,
         target: &Expression,
@@ -168,7 +169,7 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Reports that the target of an assignment cannot be written, and why.
+    /// Reports that the target of an assignment cannot be written, with the reason.
     fn not_assignable(&mut self, target: &Expression, info: &Info) {
         let mut diagnostic =
             Diagnostic::error("not-a-place", target.span, "this cannot be assigned to")
@@ -199,7 +200,8 @@ impl<'program> Checker<'program, '_> {
         self.report(diagnostic);
     }
 
-    /// Checks the application of a parser or control by the name of its type, without an instance.
+    /// Checks a direct application `T.apply(...)`, which applies a parser or control without
+    /// declaring an instance: `T` is its type.
     fn direct_application(
         &mut self,
         target: &'program ast::Type,
@@ -317,7 +319,7 @@ impl<'program> Checker<'program, '_> {
         });
     }
 
-    /// Checks a `switch` statement. Returns whether control never continues after it.
+    /// Checks a `switch` statement. Returns true if execution never continues after it.
     fn switch(
         &mut self,
         subject: &'program Expression,
@@ -400,7 +402,7 @@ impl<'program> Checker<'program, '_> {
         ends && default.is_some() && last_has_body
     }
 
-    /// Checks a label of a `switch` over the action that a table ran.
+    /// Checks a label of a `switch` on `action_run`. The label names an action of the table.
     fn action_label(
         &mut self,
         table: ast::DeclarationId,
@@ -451,7 +453,7 @@ impl<'program> Checker<'program, '_> {
         self.set_type(label, Type::Callable);
     }
 
-    /// Checks a label of a `switch` over a value.
+    /// Checks a label of a `switch` on a value. The label is a constant.
     fn value_label(
         &mut self,
         subject: &Type,
@@ -471,7 +473,7 @@ impl<'program> Checker<'program, '_> {
             return;
         }
         let target = match (subject, &info.ty) {
-            // A number may be compared with values of a serializable enumeration.
+            // A number may be a label if the subject is of a serializable enumeration.
             (Type::SerializableEnum(_), Type::Bits { .. } | Type::Integer) => {
                 let bits = self.representation(subject);
                 if !self.unify(&bits, &info.ty, false) { subject.clone() } else { bits }

@@ -47,7 +47,8 @@ const KNOWN_PROPERTIES: &[&str] = &[
     "default_idle_timeout_for_data_plane_added_entries",
 ];
 
-/// The part of a table in which an action is named. It determines which arguments are required.
+/// The part of a table that refers to an action. It determines which arguments the reference must
+/// have.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TablePart {
     List,
@@ -111,8 +112,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Checks the order of properties as p4c requires it: properties that name actions must follow
-    /// `actions`, and entries must follow the key.
+    /// Checks that properties are in the order that p4c requires: properties that refer to actions
+    /// must follow `actions`, and entries must follow the key.
     fn order_of_properties(&mut self, table: &Table) {
         let place = |wanted: fn(&TablePropertyKind) -> bool| {
             table.properties.iter().position(|property| wanted(&property.kind))
@@ -286,8 +287,8 @@ impl<'program> Checker<'program, '_> {
         facts.default_action = Some(ActionCallFacts { position, arguments: Vec::new() });
     }
 
-    /// Checks a reference to an action in a table: its name and the arguments that follow. Returns
-    /// the action and the argument for each of its parameters, or `None` after an error.
+    /// Checks a table's reference to an action, with the arguments after the name. Returns the
+    /// action and one argument for each of its parameters, or `None` after an error.
     fn action_call(
         &mut self,
         action: &'program Expression,
@@ -332,8 +333,9 @@ impl<'program> Checker<'program, '_> {
         Some((id, bound))
     }
 
-    /// Binds the arguments of an action where a table names it. Parameters without direction get
-    /// their values from the control plane in a list of actions, and from constants elsewhere.
+    /// Binds the arguments of an action to which a table refers. In the list of actions, parameters
+    /// without a direction get their values from the control plane. Elsewhere, their values are
+    /// constants in the source.
     fn bind_action(
         &mut self,
         path: &Path,
@@ -405,8 +407,8 @@ impl<'program> Checker<'program, '_> {
         if !good {
             return None;
         }
-        // Check types and directions like those of a direct call, for the parameters that have
-        // arguments.
+        // For the parameters that have arguments, types and directions are checked as in a direct
+        // call.
         let given: Vec<Formal<'program>> = bound
             .iter()
             .zip(formals)
@@ -425,9 +427,9 @@ impl<'program> Checker<'program, '_> {
         Some(result)
     }
 
-    /// Finds an action in the table's list of actions, and returns its position and its element
-    /// there. Checks that a call of the action has the same arguments for parameters with a
-    /// direction as the list.
+    /// Finds an action in the table's list of actions. Returns its position and its element in the
+    /// list. Checks that a call of the action has the same arguments as the list, for parameters
+    /// with a direction.
     fn listed(
         &mut self,
         table: &'program Table,
@@ -476,8 +478,8 @@ impl<'program> Checker<'program, '_> {
         Some((position, reference))
     }
 
-    /// Returns whether two expressions are equal, because their structures or their constant values
-    /// are equal.
+    /// Returns whether two expressions are equal: they have the same structure, or equal constant
+    /// values.
     pub(super) fn same_expression(&self, one: &Expression, other: &Expression) -> bool {
         if let (Some(a), Some(b)) = (self.out.constant(one.id), self.out.constant(other.id)) {
             return a == b || a.to_integer().is_some() && a.to_integer() == b.to_integer();
@@ -564,7 +566,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Checks that the default action is one of the table's, and returns it with its arguments.
+    /// Checks that the default action is one of the table's actions, and returns it with its
+    /// arguments.
     fn default_action(
         &mut self,
         table: &'program Table,
@@ -604,7 +607,8 @@ impl<'program> Checker<'program, '_> {
 
     // Other properties.
 
-    /// Checks the value of a property other than the keys, actions, default action and entries.
+    /// Checks the value of any property other than the keys, the actions, the default action and
+    /// the entries.
     fn property(
         &mut self,
         property: &'program TableProperty,
@@ -681,7 +685,7 @@ fn has_key_name(expression: &Expression) -> bool {
     }
 }
 
-/// Returns whether p4c can derive a name from an index. Constants are folded first.
+/// Returns whether p4c can derive a name from an index. p4c folds constants first.
 fn has_index_name(index: &Expression) -> bool {
     match &index.kind {
         ExpressionKind::Binary { left, right, .. } => has_index_name(left) && has_index_name(right),

@@ -1,9 +1,9 @@
-//! Rules of the architectures about direct counters and meters, implementations of tables, keys,
-//! and the bodies of the checksum controls. They follow from the documentation of the
-//! architectures. p4c's back end for BMv2 refuses the same programs.
+//! Rules that the architectures state for direct counters and meters, for the implementations and
+//! keys of tables, and for the bodies of the checksum controls. They follow from the documentation
+//! of the architectures, and p4c's back end for BMv2 refuses the same programs.
 //!
-//! The rules apply to programs whose `main` is a known package, and there only to declarations that
-//! are used.
+//! The rules apply to programs whose `main` is an instance of a built-in package, and in these only
+//! to declarations that are used.
 
 use super::checker::Checker;
 use super::{Resolution, Type};
@@ -39,13 +39,14 @@ const MATCH_KINDS: [&str; 6] = ["exact", "lpm", "optional", "range", "selector",
 /// The number of parameters of `V1Switch`.
 const V1SWITCH_PARAMETERS: usize = 6;
 
-/// The positions and names of the parameters VerifyChecksum and ComputeChecksum of `V1Switch`.
+/// The positions and names of the parameters of `V1Switch` that are its checksum controls:
+/// VerifyChecksum and ComputeChecksum.
 const CHECKSUM_CONTROLS: [(usize, &str); 2] = [(1, "vr"), (4, "ck")];
 
 impl<'program> Checker<'program, '_> {
     /// Reports table entries whose key sets do not fit the match kinds of their keys. For an
-    /// architecture that is not built in, the permitted key sets are unknown, so these are warnings
-    /// instead of errors.
+    /// architecture that is not built in, it is not known which key sets a match kind permits, so
+    /// the reports are warnings and not errors.
     pub(super) fn misfit_entries(&mut self) {
         let known = self.out.main.is_none_or(|main| match self.out.declared_type(main) {
             Type::Package(package) => {
@@ -75,7 +76,7 @@ impl<'program> Checker<'program, '_> {
             _ => return,
         };
         self.attachments(attached);
-        // A program may declare a package `V1Switch` of its own.
+        // A program may declare its own package called `V1Switch`.
         let parameters = self.out.instances.get(&main).map_or(0, |it| it.arguments.len());
         if attached.as_ptr() == V1MODEL.as_ptr() && parameters == V1SWITCH_PARAMETERS {
             self.meters_are_read();
@@ -83,8 +84,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Checks for each table in use its match kinds and the objects that its properties attach,
-    /// such as direct counters and action selectors.
+    /// Checks the match kinds of each table that is used, and the objects that its properties
+    /// attach, such as direct counters and action selectors.
     fn attachments(&mut self, attached: &[Attached]) {
         let mut direct: Vec<(DeclarationId, DeclarationId)> = Vec::new();
         let mut selectors: Vec<(DeclarationId, Vec<&'program Expression>)> = Vec::new();
@@ -121,8 +122,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Warns of match kinds of keys that no built-in architecture declares. Only architectures, not
-    /// programs, declare match kinds (P4_16 §7.1.3).
+    /// Warns of keys with a match kind that no built-in architecture declares. Match kinds are
+    /// declared by architectures and not by programs (P4_16 §7.1.3).
     fn known_match_kinds(&mut self, table: &Table) {
         for key in table.key().unwrap_or(&[]) {
             let kind = key.match_kind.as_str();
@@ -184,8 +185,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Returns whether the value of a table property is an instance of a permitted extern type.
-    /// Reports an error if not.
+    /// Checks that the value of a table property is an instance of one of the extern types in
+    /// `wanted`. Reports an error and returns false if it is not.
     fn is_attachment(&mut self, value: &Expression, property: &str, wanted: &[&str]) -> bool {
         let name = match self.out.type_of(value.id) {
             Type::Extern(named) => self.out.name(named.declaration).to_string(),
@@ -269,8 +270,9 @@ impl<'program> Checker<'program, '_> {
     // Direct meters of v1model.
 
     /// Checks that the program reads each direct meter of v1model, and always into the same
-    /// variable. simple_switch stores the color of a meter in one place only. p4c takes this place
-    /// from the call of the meter's `read`, and refuses a meter without such a call.
+    /// variable. simple_switch stores the color of a meter in a single variable. p4c derives this
+    /// variable from the call of the meter's `read` method, and refuses a meter without such a
+    /// call.
     fn meters_are_read(&mut self) {
         let mut reads: Vec<(DeclarationId, &'program Expression)> = Vec::new();
         for declaration in &self.out.program.declarations {
@@ -318,8 +320,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Returns the meter and the argument that receives its color if `call` is a `read` of a direct
-    /// meter, and `None` for any other call.
+    /// If `call` is a `read` of a direct meter, returns the meter and the argument that receives
+    /// the color. Returns `None` for any other call.
     fn meter_read(
         &self,
         call: &'program Expression,
@@ -363,9 +365,9 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Reports branches and loops in a checksum control of v1model, where each checksum has a
-    /// condition as its argument instead. Whether other statements are permitted depends on the
-    /// target.
+    /// Reports branches and loops in a checksum control of v1model. In such a control, a checksum
+    /// that is computed conditionally has the condition as its argument instead. Whether other
+    /// statements are permitted depends on the target.
     fn no_branches(&mut self, block: &Block) {
         for statement in &block.statements {
             match &statement.kind {

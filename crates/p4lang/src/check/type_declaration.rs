@@ -20,8 +20,8 @@ impl<'program> Checker<'program, '_> {
                 continue;
             }
             self.members.errors.insert(member.name.text.clone(), member.id);
-            // `NoError` is the first member, regardless of where core.p4 is included, because
-            // packets without an error have this value.
+            // `NoError` is always the first member, wherever core.p4 is included, because it is the
+            // value for packets without an error.
             let position =
                 if member.name.as_str() == "NoError" { 0 } else { self.out.errors.len() };
             self.out.errors.insert(position, member.id);
@@ -120,7 +120,7 @@ impl<'program> Checker<'program, '_> {
         self.declare(declaration.id, &declaration.name);
     }
 
-    /// Returns whether no type of this name is declared yet.
+    /// Returns whether the name is not declared as a type yet.
     fn is_new(&self, name: &Name) -> bool {
         self.lookup(
             &ast::Path { absolute: false, name: name.clone() },
@@ -213,7 +213,7 @@ impl<'program> Checker<'program, '_> {
             resolved
         });
         let own = if underlying.is_some() { Type::SerializableEnum(id) } else { Type::Enum(id) };
-        // The value of a member may depend on those of earlier members.
+        // The value of a member may refer to earlier members.
         self.set_declared_type(id, own.clone());
         self.declare(id, &declaration.name);
         let mut seen: HashMap<&str, DeclarationId> = HashMap::new();

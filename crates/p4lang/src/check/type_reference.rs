@@ -11,7 +11,7 @@ use crate::source::Span;
 
 /// The largest width of `bit<W>` and `int<W>`, as in p4c.
 pub(super) const WIDEST: u32 = 2048;
-/// The largest width of a `varbit`, far larger than in any real protocol.
+/// The largest width of a `varbit`. It is far larger than any real protocol needs.
 const WIDEST_VARBIT: u32 = 1 << 20;
 /// The largest size of a header stack.
 const LARGEST_STACK: u32 = 1 << 16;
@@ -39,8 +39,8 @@ impl Checker<'_, '_> {
         resolved
     }
 
-    /// Resolves a type reference like [`Self::resolve_type`], but accepts a generic type without
-    /// type arguments, which a constructor call can infer.
+    /// Resolves a type reference like [`Self::resolve_type`], but also accepts a generic type
+    /// without type arguments, since these can be inferred in a constructor call.
     pub(super) fn resolve_type_or_generic(&mut self, ty: &ast::Type) -> Type {
         let mut resolved = self.resolve_kind(ty);
         if resolved.is_huge() {
@@ -59,8 +59,8 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Resolves a type by its kind. Reports an error and returns [`Type::Unknown`] if that is not
-    /// possible.
+    /// Resolves a type reference by the rules for its kind. Reports an error and returns
+    /// [`Type::Unknown`] if that is not possible.
     fn resolve_kind(&mut self, ty: &ast::Type) -> Type {
         match &ty.kind {
             TypeKind::Boolean => Type::Bool,
@@ -105,8 +105,8 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Returns the type if its values are data. Otherwise reports an error that it cannot be
-    /// `what`, and returns [`Type::Unknown`].
+    /// Returns the type if its values are data. Otherwise reports that it cannot be used as `what`,
+    /// such as the type of a variable, and returns [`Type::Unknown`].
     fn must_be_value(&mut self, ty: &Type, span: Span, what: &str) -> Type {
         if matches!(
             ty,
@@ -152,8 +152,8 @@ impl Checker<'_, '_> {
             let ty = self.self_type(id);
             return self.with_fresh_variables(&ty);
         }
-        // In `own`, the type arguments are the declaration's own type parameters. They are removed,
-        // because this reference has other arguments or none.
+        // `own` is the type with the declaration's own type parameters as type arguments. They are
+        // removed, because this reference has other type arguments or none.
         let own = self.self_type(id);
         let plain = Named::plain(id);
         match own {
@@ -261,8 +261,9 @@ impl Checker<'_, '_> {
         specialized
     }
 
-    /// Returns the name and the type of a field, at any depth of `ty`, whose type is not permitted
-    /// with the current type arguments. Returns `None` if all are permitted.
+    /// Searches the fields of `ty`, at any depth, for one whose type is not permitted, after type
+    /// arguments are substituted. Returns the field's name and type, or `None` if the types of all
+    /// fields are permitted.
     fn misfit(&mut self, ty: &Type) -> Option<(String, String)> {
         if !self.fitting.fit.insert(ty.clone()) {
             return None;
@@ -291,8 +292,9 @@ impl Checker<'_, '_> {
         found
     }
 
-    /// Returns the type that the overloadable declaration `id` (of a parser, control, package or
-    /// extern) declares, without type arguments. Returns `other` for any other declaration.
+    /// Returns the type that `id` declares, without type arguments, if it is a declaration of a
+    /// kind that can be overloaded (a parser, control, package or extern). Returns `other` for any
+    /// other declaration.
     fn plain_of(&self, id: ast::DeclarationId, other: Type) -> Type {
         match self.self_type(id) {
             Type::Parser(_) => Type::Parser(Named::plain(id)),
@@ -306,8 +308,8 @@ impl Checker<'_, '_> {
     fn resolve_stack(&mut self, element: &ast::Type, size: &Expression) -> Type {
         let ty = self.resolve_type(element);
         let size = self.width(size, 0, LARGEST_STACK);
-        // Like p4c and the working draft of the specification, permit arrays of all types that a
-        // struct may contain (§7.2.8), except arrays of header stacks.
+        // As in p4c and the working draft of the specification, arrays of all types that a struct
+        // may contain are permitted (§7.2.8), except arrays of header stacks.
         let of_stacks = matches!(&ty, Type::Stack { element, .. } if is_stack_element(element));
         if !self.fits_struct(&ty) || of_stacks {
             self.error(
@@ -323,8 +325,8 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Evaluates the width or size of a type. Reports an error if it is not between `least` and
-    /// `most`.
+    /// Evaluates the expression for the width or size of a type. Reports an error if the value is
+    /// not between `least` and `most`.
     fn width(&mut self, expression: &Expression, least: u32, most: u32) -> Option<u32> {
         let info = self.expression(expression);
         if info.ty.is_unknown() {

@@ -1,10 +1,10 @@
-//! Types as the rules of the language define them.
+//! The representation of types in the checker.
 //!
 //! A [`Type`] is cheap to clone, and two types are equal if P4_16 considers them the same. A
 //! declared type is identified by its declaration and its type arguments. A `typedef` is replaced
-//! by its type, while `type` declares a distinct type. Inside the body of a generic declaration, a
-//! type parameter is a [`Type::Variable`]; [`Type::substitute`] replaces it with the type in the
-//! [`Bindings`] of one use.
+//! by the type for which it stands, while `type` declares a distinct type. Inside the body of a
+//! generic declaration, a type parameter is a [`Type::Variable`]. For one use of the declaration,
+//! [`Type::substitute`] replaces it with the type that [`Bindings`] contains for it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -42,10 +42,10 @@ pub enum Type {
         max_width: u32,
     },
     /// `tuple<T, ...>`, or the type of a list expression `{a, b}` before its conversion. A type
-    /// parameter stands for the latter if its argument is such an expression.
+    /// parameter has the latter type if its argument is such an expression.
     Tuple(Arc<[Type]>),
     /// The type of a record expression `{x = a, y = b}` before its conversion: a struct without a
-    /// name. A type parameter stands for this type if its argument is such an expression.
+    /// name. A type parameter has this type if its argument is such an expression.
     Record(Arc<[(Arc<str>, Type)]>),
     /// `list<T>`.
     List(Arc<Type>),
@@ -84,9 +84,9 @@ pub enum Type {
     ApplyResult(DeclarationId),
     /// The type of `table.apply().action_run`: an enumeration of the table's actions.
     ActionRun(DeclarationId),
-    /// The name of an action, function, method or constructor.
+    /// The type of an expression that names an action, function, method or constructor.
     Callable,
-    /// The name of a parser state.
+    /// The type of an expression that names a parser state.
     State,
     /// A set of values of this type (P4_16 §8.16): a mask, a range or a value set.
     Set(Arc<Type>),
@@ -147,9 +147,9 @@ impl Type {
         matches!(self, Self::Unknown)
     }
 
-    /// Returns whether the type has more parts, when written out, than any reasonable program
-    /// needs. Types can grow exponentially with the program. A huge type is refused where it
-    /// arises, so that every traversal of a type is short.
+    /// Returns whether the type, written out, has more parts than any reasonable program needs.
+    /// Types can grow exponentially with the program. A huge type is refused as soon as it arises,
+    /// so that every traversal of a type is fast.
     pub(super) fn is_huge(&self) -> bool {
         let mut parts = 0_u32;
         self.any(&mut |_| {
@@ -158,8 +158,8 @@ impl Type {
         })
     }
 
-    /// Returns the number of parts of the type after the substitution of type parameters, or `None`
-    /// if that is more than any reasonable program needs.
+    /// Returns the number of parts of the type after `bindings` is substituted for its type
+    /// parameters, or `None` if that is more than any reasonable program needs.
     pub(crate) fn parts_with(&self, bindings: &Bindings) -> Option<u32> {
         let mut parts = 0_u32;
         let huge = self.any(&mut |ty| {
@@ -177,8 +177,8 @@ impl Type {
         (!huge).then_some(parts)
     }
 
-    /// Returns whether an expression of this type is data or an object, not a table, a function or
-    /// a type.
+    /// Returns whether an expression of this type is data or an object. It is neither if it is, for
+    /// example, a table, a function or the name of a type.
     pub(super) fn is_value(&self) -> bool {
         !matches!(
             self,
@@ -219,8 +219,8 @@ impl Type {
         })
     }
 
-    /// Returns the type with some parts replaced. `replace` is called for each part. If it returns
-    /// a type, that takes the place of the part, whose own parts are then not examined.
+    /// Returns the type with some of its parts replaced. `replace` is called for each part. If it
+    /// returns a type, this type replaces the part, and the parts inside it are not examined.
     pub(crate) fn map(&self, replace: &mut dyn FnMut(&Self) -> Option<Self>) -> Self {
         if let Some(replaced) = replace(self) {
             return replaced;
@@ -275,7 +275,7 @@ impl Type {
     }
 }
 
-/// The types that the type parameters of a generic declaration stand for in one use.
+/// For one use of a generic declaration, the types for which its type parameters stand.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Bindings(HashMap<DeclarationId, Type>);
 

@@ -1,9 +1,9 @@
-//! Unification: whether one type fits another, and which types the type parameters must stand for
-//! (P4_16 §8.20).
+//! Unification: determines whether one type fits another, and for which types the type parameters
+//! stand (P4_16 §8.20).
 //!
 //! The variables are the inference variables of the current calls, [`Type::Inferred`]. An argument
-//! of type `int` binds a variable to `int` provisionally. A later `bit<W>` or `int<W>` replaces
-//! this binding, since an `int` constant can have any width.
+//! of type `int` binds a variable only provisionally. A later `bit<W>` or `int<W>` replaces this
+//! binding, since an `int` constant can have any width.
 
 use std::collections::HashMap;
 
@@ -12,8 +12,7 @@ use super::{Bindings, Type};
 use crate::ast::{self, DeclarationId, DeclarationKind, Direction};
 use crate::source::Span;
 
-/// The largest depth to which two types are compared. The types of real programs are much
-/// shallower.
+/// The largest depth to which two types are compared. Types in real programs are much less deep.
 const DEEPEST: u32 = 200;
 
 impl<'program> Checker<'program, '_> {
@@ -23,13 +22,13 @@ impl<'program> Checker<'program, '_> {
         Type::Inferred(u32::try_from(self.inferred.len() - 1).unwrap_or(u32::MAX))
     }
 
-    /// Creates a new inference variable for each type parameter, and returns the bindings to these
-    /// variables.
+    /// Creates a new inference variable for each type parameter, and returns the bindings of the
+    /// type parameters to these variables.
     pub(super) fn fresh_bindings(&mut self, parameters: &[ast::TypeParameter]) -> Bindings {
         parameters.iter().map(|parameter| (parameter.id, self.fresh())).collect()
     }
 
-    /// Returns a declared type with a new inference variable in the place of each unbound one.
+    /// Returns a declared type in which each unbound inference variable is replaced by a new one.
     pub(super) fn with_fresh_variables(&mut self, ty: &Type) -> Type {
         let resolved = self.resolved(ty);
         let mut free = Vec::new();
@@ -61,8 +60,9 @@ impl<'program> Checker<'program, '_> {
         self.error("type-arguments", span, message);
     }
 
-    /// Returns `ty`, the type of a declaration that stores values. Reports an error and returns
-    /// [`Type::Unknown`] if it contains a `_` that could not be inferred.
+    /// Checks that `ty`, the type of a variable or another declaration that stores values, contains
+    /// no `_` that could not be inferred, and returns it. Otherwise reports an error and returns
+    /// [`Type::Unknown`].
     pub(super) fn refuse_open(&mut self, ty: Type, span: Span) -> Type {
         if !self.is_open(&ty) {
             return ty;
@@ -93,8 +93,8 @@ impl<'program> Checker<'program, '_> {
         })
     }
 
-    /// Returns the type with each bound inference variable replaced, except for variables that are
-    /// only provisionally bound to `int`.
+    /// Returns the type with each bound inference variable replaced by its type, except for
+    /// variables that are bound to `int` only provisionally.
     pub(super) fn still_open(&self, ty: &Type) -> Type {
         self.still_open_within(ty, 0)
     }
@@ -122,13 +122,13 @@ impl<'program> Checker<'program, '_> {
         })
     }
 
-    /// Follows a chain of inference variables that are bound to each other. Returns the last
+    /// Follows a chain of inference variables that are bound to one another. Returns the last
     /// variable of the chain and the type to which it is bound.
     fn chase(&self, ty: &Type) -> (Option<u32>, Type) {
         let mut current = ty.clone();
         let mut last = None;
-        // Bindings refer to older types only, so the chain is finite; the bound on the loop is a
-        // safeguard.
+        // Variables are bound only to older types, so the chain is finite. The limit on the
+        // iterations is a safeguard.
         for _ in 0..=self.inferred.len() {
             let Type::Inferred(variable) = current else { return (last, current) };
             last = Some(variable);
@@ -155,14 +155,13 @@ impl<'program> Checker<'program, '_> {
     }
 
     /// Makes the type `source` fit `destination` by binding inference variables, and returns
-    /// whether that is possible. If `cast` is true, a member of a serializable enumeration fits its
-    /// underlying type.
+    /// whether that is possible. If `cast` is true, a serializable enumeration fits its underlying
+    /// type.
     pub(super) fn unify(&mut self, destination: &Type, source: &Type, cast: bool) -> bool {
         self.unify_within(destination, source, cast, 0)
     }
 
-    /// Unifies two types, and returns whether that was possible. With `cast`, a serializable enum
-    /// fits its underlying type. `depth` limits the recursion.
+    /// Does the same as `unify`. `depth` limits the recursion.
     fn unify_within(&mut self, destination: &Type, source: &Type, cast: bool, depth: u32) -> bool {
         if depth > DEEPEST {
             return false;
@@ -189,8 +188,8 @@ impl<'program> Checker<'program, '_> {
                 if let Some(variable) = to_variable {
                     return self.bind(variable, from);
                 }
-                // A constant of a fixed width can be converted to `int`. The conversion refuses
-                // values that are not constant.
+                // A number of fixed width can be converted to `int` if it is constant. The
+                // conversion checks that it is.
                 return true;
             }
             (Type::Bits { .. }, Type::Integer) => {
@@ -291,8 +290,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Returns the parameters of the method `apply` of a parser or control type. Type arguments are
-    /// substituted in their types.
+    /// Returns the parameters of the `apply` method of a parser or control type, each with its type
+    /// after type arguments are substituted.
     pub(super) fn apply_parameters(&self, ty: &Type) -> Vec<(&'program ast::Parameter, Type)> {
         let (Type::Parser(named) | Type::Control(named)) = ty else { return Vec::new() };
         let Some(declaration) = self.out.index.get_declaration(named.declaration) else {
@@ -314,7 +313,7 @@ impl<'program> Checker<'program, '_> {
             .collect()
     }
 
-    /// Makes the parser or control type `from` fit `to` by comparing their parameters (§17).
+    /// Makes the parser or control type `from` fit `to`, by comparing the parameters of both (§17).
     /// Returns whether it fits.
     fn unify_blocks(&mut self, to: &Type, from: &Type, depth: u32) -> bool {
         let (to, from) = (self.apply_parameters(to), self.apply_parameters(from));
@@ -329,7 +328,7 @@ impl<'program> Checker<'program, '_> {
             })
     }
 
-    /// Describes why a parser or control does not fit a parser or control type.
+    /// Describes why the parser or control `from` does not fit the parser or control type `to`.
     pub(super) fn block_mismatch(&mut self, to: &Type, from: &Type) -> Option<String> {
         let (to, from) = (self.apply_parameters(to), self.apply_parameters(from));
         for ((a, to), (b, from)) in to.iter().zip(from.iter()) {
@@ -359,7 +358,8 @@ impl<'program> Checker<'program, '_> {
             .then(|| format!("it has {} parameters, where {} are expected", from.len(), to.len()))
     }
 
-    /// Returns the underlying type of a serializable enumeration, and any other type unchanged.
+    /// Returns the underlying type if the type is a serializable enumeration. Returns any other
+    /// type unchanged.
     pub(super) fn representation(&self, ty: &Type) -> Type {
         match ty {
             Type::SerializableEnum(_) => self.out.underlying(ty).cloned().unwrap_or(Type::Unknown),
@@ -367,11 +367,11 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Returns the type on which a chain of `type` declarations is based, and any other type
-    /// unchanged.
+    /// If the type is declared by `type`, follows the chain of such declarations and returns the
+    /// type on which it is based. Returns any other type unchanged.
     pub(super) fn base_type(&self, ty: &Type) -> Type {
         let mut current = ty.clone();
-        // A new type is based on a type that was declared earlier, so the loop ends.
+        // A `type` is based on a type that was declared before it, so the loop ends.
         while let Type::NewType(_) = current {
             match self.out.underlying(&current) {
                 Some(inner) => current = inner.clone(),
@@ -381,8 +381,8 @@ impl<'program> Checker<'program, '_> {
         current
     }
 
-    /// Returns the type that a declaration declares. The type arguments are the type parameters of
-    /// the declaration itself.
+    /// Returns the type that a declaration declares, with the declaration's own type parameters as
+    /// type arguments.
     pub(super) fn self_type(&self, id: DeclarationId) -> Type {
         self.out.declared_type(id).clone()
     }

@@ -1,10 +1,11 @@
 //! Warnings about values that may be read, or copied out, before they are assigned.
 //!
 //! The analysis covers the local variables of blocks and the `out` parameters of functions, actions
-//! and controls. A variable counts as assigned once any part of it is assigned, so that a correct
-//! program causes no warning. Structs, headers, header unions and arrays are not covered. Parser
-//! states can run in any order, and actions may assign variables of controls. For these variables,
-//! `whole_program` only warns if nothing ever assigns them.
+//! and controls. To avoid warnings about correct programs, a variable counts as assigned as soon as
+//! any part of it is assigned, and structs, headers, header unions and arrays are not covered.
+//! Local variables of parsers and controls are not covered either, because parser states can run in
+//! any order and actions may assign variables of controls. For them, `whole_program` warns only if
+//! nothing ever assigns them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -29,7 +30,8 @@ pub(super) fn warnings(checked: &Checked<'_>) -> Vec<Diagnostic> {
 /// The warnings found so far, at most one for each location and variable.
 type Found = BTreeMap<(Span, DeclarationId), Diagnostic>;
 
-/// Adds the warnings about a function, an action, or a control with all that is declared in it.
+/// Adds the warnings about a function, an action, or a control together with everything that is
+/// declared in it.
 fn code(checked: &Checked<'_>, declaration: &Declaration, found: &mut Found) {
     let mut walk = |parameters: &[Parameter], body: &Block, elsewhere: &BTreeSet<DeclarationId>| {
         let out = parameters.iter().filter(|parameter| parameter.direction == Direction::Out);
@@ -66,7 +68,7 @@ fn code(checked: &Checked<'_>, declaration: &Declaration, found: &mut Found) {
         }
         DeclarationKind::Action { parameters, body } => walk(parameters, body, &BTreeSet::new()),
         DeclarationKind::Control(control) => {
-            // The application of a table may assign everything that an action assigns.
+            // Applying a table may assign any variable that one of its actions assigns.
             let mut elsewhere = BTreeSet::new();
             for local in &control.locals {
                 if let DeclarationKind::Action { body, .. } = &local.kind {
@@ -82,8 +84,8 @@ fn code(checked: &Checked<'_>, declaration: &Declaration, found: &mut Found) {
     }
 }
 
-/// Returns whether the analysis covers variables of this type: numbers with at least one bit,
-/// `bool`, `error`, enumerations, new types, and tuples of them.
+/// Returns whether the analysis covers variables of this type: numbers of at least one bit, `bool`,
+/// `error`, enumerations, `type` declarations based on these, and tuples of them.
 pub(super) fn holds_values(ty: &Type, depth: u32) -> bool {
     match ty {
         Type::Bits { width, .. } => *width > 0,
@@ -103,7 +105,7 @@ fn mentioned(checked: &Checked<'_>, block: &Block, into: &mut BTreeSet<Declarati
     flow.block(block);
 }
 
-/// A visitor that collects the variables and parameters that may be written, wholly or in part.
+/// A visitor that collects the variables and parameters that may be assigned, wholly or in part.
 struct Mentions<'a, 'program> {
     checked: &'a Checked<'program>,
     into: &'a mut BTreeSet<DeclarationId>,
@@ -116,7 +118,7 @@ impl Mentions<'_, '_> {
         }
     }
 
-    /// Collects what a statement may write.
+    /// Collects the variables and parameters that a statement may assign.
     fn statement(&mut self, statement: &Statement) {
         match &statement.kind {
             StatementKind::Assign { target, .. } => self.place(target),
@@ -153,25 +155,25 @@ impl Mentions<'_, '_> {
     }
 }
 
-/// A function that analyses one path of control flow. It returns whether control never reaches the
-/// end of the path.
+/// A function that analyses one path of the control flow, such as a branch. It returns true if
+/// execution never reaches the end of the path.
 type PathAnalysis<'tree, F> = Box<dyn FnOnce(&mut F) -> bool + 'tree>;
 
-/// The variables that may be unassigned at the current point of the analysis. A log of changes
-/// restores the state before a branch, so that the next branch can be analysed.
+/// The variables that may be unassigned at the current point of the analysis. A log of the changes
+/// allows the analysis to restore the state before a branch, for the analysis of the next branch.
 #[derive(Default)]
 struct Unset {
     now: HashSet<DeclarationId>,
-    /// The changes so far: each variable that changed, and whether it was unassigned before.
+    /// The changes so far: each variable whose state changed, and whether it was unassigned before.
     log: Vec<(DeclarationId, bool)>,
-    /// Whether control never reaches the current point. No variable counts as unassigned there.
+    /// Whether execution never reaches the current point. No variable counts as unassigned there.
     unreachable: bool,
     /// The `out` parameters of the function, action or control.
     out: HashSet<DeclarationId>,
-    /// The `out` parameters that are unassigned at the current point and are not yet in `left`.
+    /// The `out` parameters that are unassigned at the current point and are not in `left` yet.
     waiting: HashSet<DeclarationId>,
-    /// The `out` parameters that are unassigned at some point at which control returns to the
-    /// caller.
+    /// The `out` parameters that are unassigned at one or more points at which execution returns to
+    /// the caller.
     left: HashSet<DeclarationId>,
 }
 
@@ -195,7 +197,7 @@ impl Unset {
         }
     }
 
-    /// Sets whether a variable is unassigned, and returns whether it was unassigned before.
+    /// Records whether a variable is unassigned, and returns whether it was unassigned before.
     fn put(&mut self, id: DeclarationId, is_unset: bool) -> bool {
         ir::meter::count(1);
         if is_unset {
@@ -209,15 +211,15 @@ impl Unset {
         }
     }
 
-    /// Records that control returns to the caller at the current point.
+    /// Records that execution returns to the caller at the current point.
     fn leave(&mut self) {
         if !self.unreachable {
             self.left.extend(self.waiting.drain());
         }
     }
 
-    /// Restores the state in which the log had the given length. Returns the variables that changed
-    /// after that, and whether each was unassigned before the restoration.
+    /// Restores the state at the time when the log had the given length. Returns the variables that
+    /// have changed since then, and whether each was unassigned just before the restoration.
     fn take_back(&mut self, length: usize) -> HashMap<DeclarationId, bool> {
         let mut changed = HashMap::new();
         for (id, before) in self.log.drain(length..).rev().collect::<Vec<_>>() {
@@ -236,18 +238,18 @@ struct Flow<'a, 'program> {
 }
 
 impl Flow<'_, '_> {
-    /// Analyses a block. Returns whether control never reaches the end of the block.
+    /// Analyses a block. Returns true if execution never reaches the end of the block.
     fn block(&mut self, block: &Block) -> bool {
         block.statements.iter().any(|statement| self.statement(statement))
     }
 
-    /// Analyses alternative paths, such as the branches of an `if`. Afterwards, a variable is
-    /// unassigned if it is unassigned at the end of any path that continues. Returns whether no
-    /// path continues.
+    /// Analyses alternative paths, such as the branches of an `if`. After them, a variable counts
+    /// as unassigned if it is unassigned at the end of any path from which execution continues.
+    /// Returns true if execution continues from none of them.
     fn branches(&mut self, paths: Vec<PathAnalysis<'_, Self>>) -> bool {
         let (length, unreachable) = (self.unset.log.len(), self.unset.unreachable);
-        // For each variable that changed: the number of continuing paths that changed it, and
-        // whether it is unassigned after any of them.
+        // For each variable that changed: the number of paths that changed it and from which
+        // execution continues, and whether the variable is unassigned after any of them.
         let mut after: HashMap<DeclarationId, (usize, bool)> = HashMap::new();
         let mut continuing = 0;
         for path in paths {
@@ -276,7 +278,7 @@ impl Flow<'_, '_> {
         false
     }
 
-    /// Follows a statement. Returns whether control never continues after it.
+    /// Analyses a statement. Returns true if execution never continues after it.
     fn statement(&mut self, statement: &Statement) -> bool {
         match &statement.kind {
             StatementKind::Declaration(declaration) => {
@@ -382,7 +384,8 @@ impl Flow<'_, '_> {
         }
     }
 
-    /// Analyses the index expressions inside a place. They are read even if the place is written.
+    /// Analyses the index expressions inside an l-value. They are read even if the l-value is
+    /// assigned.
     fn read_indices(&mut self, place: &Expression) {
         match &place.kind {
             ExpressionKind::Index { base, index } => {
@@ -451,7 +454,7 @@ impl Flow<'_, '_> {
         parameters.iter().map(|parameter| parameter.direction).collect()
     }
 
-    /// Adds a warning for each variable without a value that an expression reads.
+    /// Adds a warning for each unassigned variable that an expression reads.
     fn read(&mut self, expression: &Expression) {
         match &expression.kind {
             ExpressionKind::Path(path) => {

@@ -1,5 +1,5 @@
-//! Rules that apply to the whole program: `main`, PNA's `add_entry`, and warnings about unused and
-//! unassigned declarations.
+//! Rules that apply to the program as a whole: `main`, PNA's `add_entry`, and warnings about unused
+//! declarations and unassigned variables.
 
 use super::Type;
 use super::checker::Checker;
@@ -29,8 +29,8 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Finds `main` and checks that it is an instance of a package. Warns if a program with parsers
-    /// or controls has none.
+    /// Finds `main`, and checks that it is an instance of a package. Warns if a program contains
+    /// parsers or controls but no `main`.
     fn main(&mut self) {
         if self.out.main.is_some() {
             return;
@@ -53,7 +53,8 @@ impl Checker<'_, '_> {
                 }
             }
             None => {
-                // A file with only declarations, such as an architecture, needs no `main`.
+                // A file that contains only declarations, such as an architecture file, needs no
+                // `main`.
                 let has_code = self.out.program.declarations.iter().any(|declaration| {
                     matches!(
                         declaration.kind,
@@ -133,7 +134,7 @@ impl Checker<'_, '_> {
     }
 }
 
-/// Returns the expression at the root of a place, such as `h` of `h.stack[0].field`.
+/// Returns the expression with which an l-value begins, such as `h` for `h.stack[0].field`.
 pub(super) fn root(expression: &Expression) -> &Expression {
     let mut root = expression;
     while let ExpressionKind::Member { base, .. }

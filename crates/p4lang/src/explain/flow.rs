@@ -11,10 +11,10 @@ use ir::{
 
 /// The largest number of lines in the label of a node. Further lines are omitted.
 const MAX_LINES: usize = 6;
-/// The number of characters after which a line is broken.
+/// The number of characters after which a line of a label is broken.
 const MAX_CHARACTERS: usize = 40;
-/// The largest number of lines for a single statement, condition or list in a label. Further lines
-/// are omitted.
+/// The largest number of lines that a single statement, condition or list takes in a label. Further
+/// lines are omitted.
 const MAX_LINES_OF_ONE: usize = 3;
 
 pub(super) fn graphs(program: &Program) -> Vec<Graph> {
@@ -66,7 +66,7 @@ fn parser_graph(program: &Program, parser: &Parser, parts: &mut Excerpts<'_>) ->
     without_unreachable_ends(graph, &[accept, reject])
 }
 
-/// Returns the graph without the terminal nodes in `ends` to which no edge leads.
+/// Returns the graph without those of the terminal nodes `ends` to which no edge leads.
 fn without_unreachable_ends(mut graph: Graph, ends: &[NodeId]) -> Graph {
     for end in ends.iter().rev() {
         if graph.edges.iter().any(|edge| edge.to == *end) {
@@ -98,7 +98,7 @@ fn control_graph<'p>(program: &'p Program, control: &Control, parts: &mut Excerp
     flow.graph
 }
 
-/// Edges whose target is not known yet: the source and the label of each.
+/// Open edges, whose target is not known yet. Each is a source node and a label.
 type Open = Vec<(NodeId, String)>;
 
 /// The state of constructing the control-flow graph of one control.
@@ -106,15 +106,15 @@ struct Flow<'p, 'e> {
     program: &'p Program,
     parts: &'e mut Excerpts<'p>,
     graph: Graph,
-    /// The prefix of the names of the control's own tables and actions. It is omitted from labels.
+    /// The prefix that the names of the control's own tables and actions have. Labels omit it.
     own: String,
-    /// The table that was applied last. If the next decision tests whether it was hit, its name is
-    /// the label of the decision.
+    /// The table that was applied last. If the next decision tests whether this table was hit, the
+    /// decision's label contains the table's name.
     applied: Option<TableId>,
     /// The edges from statements that leave the control, such as `exit`.
     ends: Open,
-    /// The edges from the `break` statements of each enclosing loop, and those from its `continue`
-    /// statements.
+    /// For each enclosing loop, the open edges from its `break` statements, and those from its
+    /// `continue` statements.
     loops: Vec<(Open, Open)>,
 }
 
@@ -131,7 +131,7 @@ impl Flow<'_, '_> {
         node
     }
 
-    /// Formats a text for a label, without the prefix of the control's name.
+    /// Formats a text for a label, without the control's name as a prefix.
     fn short(&self, text: &str) -> String {
         cut(&text.replace(&self.own, ""))
     }
@@ -150,8 +150,8 @@ impl Flow<'_, '_> {
         lines.into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
     }
 
-    /// Returns the label of a condition. A test of whether the last applied table was hit gets the
-    /// label `table hit?` or `table missed?`.
+    /// Returns the label of a condition. If the condition tests whether the table that was applied
+    /// last was hit, the label is `table hit?` or `table missed?`.
     fn condition(&mut self, condition: &Expression) -> String {
         let text = self.parts.expression(condition);
         let name = self.applied.take().and_then(|id| self.program.tables.get(id.index()));
@@ -176,8 +176,8 @@ impl Flow<'_, '_> {
         vec![(self.add(Shape::Statements, label, &open), String::new())]
     }
 
-    /// Adds the nodes of a block after the open edges, and returns those that leave it. Statements
-    /// without influence on control flow share a node.
+    /// Adds the nodes of a block as the target of the open edges, and returns the edges that leave
+    /// the block. Consecutive statements that do not influence control flow share a node.
     fn block(&mut self, block: &Block, mut open: Open) -> Open {
         let mut lines = Vec::new();
         for statement in block {
@@ -208,7 +208,8 @@ impl Flow<'_, '_> {
         self.flush(&mut lines, open)
     }
 
-    /// Adds the nodes of a statement after the open edges, and returns the edges that leave it.
+    /// Adds the nodes of a statement as the target of the open edges, and returns the edges that
+    /// leave the statement.
     fn statement(&mut self, statement: &Statement, open: Open) -> Open {
         match &statement.kind {
             StatementKind::If { condition, then, otherwise } => {
@@ -315,8 +316,8 @@ fn joined(mut lines: Vec<String>) -> String {
     lines.join("\n")
 }
 
-/// Formats a text for a label, broken into short lines. Removes parentheses around the whole text,
-/// and the words `extern` and `call` at its start.
+/// Formats a text for a label and breaks it into short lines. Removes parentheses around the whole
+/// text, and the words `extern` and `call` at its start.
 fn cut(line: &str) -> String {
     let line = numbers(line);
     let line = ["extern ", "call "]
@@ -345,8 +346,8 @@ fn cut(line: &str) -> String {
     lines.join("\n") + if is_cut { " …" } else { "" }
 }
 
-/// Returns the text without the pair of parentheses that encloses it. A text without such a pair is
-/// returned unchanged.
+/// Returns the text without the pair of parentheses that encloses all of it. If there is no such
+/// pair, returns the text unchanged.
 fn unbracketed(text: &str) -> &str {
     let Some(inner) = text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) else {
         return text;
@@ -361,8 +362,8 @@ fn unbracketed(text: &str) -> &str {
     inner
 }
 
-/// Returns the text with numbers in the usual notation of protocols: without widths, and in
-/// hexadecimal if greater than 9 (`0x800`).
+/// Returns the text with its numbers in the notation that is common for protocols: without widths,
+/// and in hexadecimal if greater than 9 (`0x800`).
 fn numbers(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,9 +1,10 @@
 //! Layout of graphs: a layered drawing after Sugiyama, Tagawa and Toda (1981).
 //!
 //! Edges that close a cycle are reversed. Every node is placed one layer below the lowest of its
-//! predecessors. An edge that spans several layers gets a dummy node in each layer between. The
-//! order within a layer follows the mean position of the neighbours, in several sweeps down and up.
-//! Finally, nodes are moved towards their neighbours as far as the other nodes of the layer permit.
+//! predecessors. An edge that spans several layers has a dummy node in each layer between. Within a
+//! layer, nodes are ordered by the mean position of their neighbours, in several sweeps down and
+//! up. Finally, nodes are moved towards their neighbours as far as the other nodes of the layer
+//! permit.
 
 use super::graph::Graph;
 
@@ -11,7 +12,7 @@ use super::graph::Graph;
 const GAP: f64 = 24.0;
 /// The space between layers, in pixels.
 const LAYER_GAP: f64 = 48.0;
-/// The number of passes over the layers that order the nodes of each, alternately down and up.
+/// The number of sweeps over the layers that order the nodes, alternately down and up.
 const SWEEPS: usize = 6;
 
 /// The positions of nodes and edges, in pixels from the upper left corner.
@@ -73,8 +74,8 @@ fn reversed_edges(graph: &Graph) -> Vec<bool> {
     reversed
 }
 
-/// Returns the layer of each node: the number of edges on the longest path to it. `reversed` are
-/// the edges to be followed backwards.
+/// Returns the layer of each node: the number of edges on the longest path to it. Edges for which
+/// `reversed` is true are followed backwards.
 fn layers(graph: &Graph, reversed: &[bool]) -> Vec<usize> {
     let mut layers = vec![0; graph.nodes.len()];
     // One iteration per node suffices, since the longest path has fewer edges than there are nodes.
@@ -98,7 +99,8 @@ fn layers(graph: &Graph, reversed: &[bool]) -> Vec<usize> {
     layers
 }
 
-/// The nodes of a graph in layers, with a dummy node where a long edge passes a layer.
+/// The nodes of a graph in layers. Where a long edge passes a layer, the layer contains a dummy
+/// node.
 struct Net {
     /// The width and height of each node.
     sizes: Vec<(f64, f64)>,
@@ -108,8 +110,8 @@ struct Net {
     layers: Vec<Vec<usize>>,
     above: Vec<Vec<usize>>,
     below: Vec<Vec<usize>>,
-    /// The nodes through which each edge of the graph passes, dummy nodes included, from its upper
-    /// to its lower end.
+    /// For each edge of the graph, the nodes through which it passes, including dummy nodes, from
+    /// its upper to its lower end.
     paths: Vec<Vec<usize>>,
 }
 
@@ -199,9 +201,10 @@ impl Net {
         }
     }
 
-    /// Moves the nodes of a layer towards the mean position of their neighbours in the layer above
-    /// if `down` is true, and below otherwise. The new position is the mean of those that a pass
-    /// from left to right and a pass from right to left compute.
+    /// Moves the nodes of a layer towards the mean position of their neighbours, which are those in
+    /// the layer above if `down` is true, and those in the layer below otherwise. The new positions
+    /// are the means of the positions that a pass from left to right and a pass from right to left
+    /// compute.
     fn pull(&mut self, layer: usize, down: bool) {
         let nodes = &self.layers[layer];
         let neighbours = if down { &self.above } else { &self.below };
@@ -280,8 +283,8 @@ impl Net {
         }
     }
 
-    /// Returns the points of the edge from a node to itself. `y` is the vertical position of the
-    /// node.
+    /// Returns the points of an edge that leads from a node to itself. `y` is the vertical position
+    /// of the node.
     fn self_loop(&self, node: usize, y: f64) -> Vec<(f64, f64)> {
         let (width, height) = self.sizes[node];
         let (right, quarter) = (self.x[node] + width / 2.0, height / 4.0);

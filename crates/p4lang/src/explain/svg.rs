@@ -1,5 +1,5 @@
-//! Output of graphs as SVG. The width of text is estimated from the number of characters in a
-//! fixed-width font, so no font is needed for layout.
+//! Output of graphs as SVG. The width of a text is estimated from its number of characters in a
+//! fixed-width font, so the layout needs no font.
 
 use std::fmt::Write;
 

@@ -1,14 +1,14 @@
-//! Resolution of action names in calls of PNA's `add_entry`. The function names an action of the
-//! table with a string, which is replaced by the action here, so that it is not looked up for each
+//! Resolution of action names in calls of PNA's `add_entry`, which names an action of the table by
+//! a string. The string is replaced by the action here, so that it need not be looked up for each
 //! packet.
 
 use ir::{
     Argument, Block, ExpressionKind, ExternCallee, ExternFunction, Program, StatementKind, Value,
 };
 
-/// Replaces the names of actions in calls of `add_entry` with the actions, in the default actions
-/// of all tables with `add_on_miss`. A name that is not in the table's list of actions, which the
-/// checker refuses, is left as it is; such a call adds no entry.
+/// In the default actions of all tables with `add_on_miss`, replaces the names of actions in calls
+/// of `add_entry` by the actions. A name that is not in the table's list of actions remains, and
+/// such a call adds no entry. The checker refuses such names in source programs.
 pub(super) fn resolve_added_actions(program: &mut Program) {
     for table in program.tables.iter().filter(|table| table.add_on_miss) {
         let listed: Vec<(ir::ActionId, String)> = table
@@ -31,7 +31,7 @@ pub(super) fn resolve_added_actions(program: &mut Program) {
     }
 }
 
-/// Replaces the names in one block and the blocks inside it.
+/// Replaces the names in a block and in the blocks inside it.
 fn resolve_in(block: &mut Block, named: &dyn Fn(&str) -> Option<ir::ActionId>) {
     for statement in block {
         match &mut statement.kind {

@@ -1,4 +1,4 @@
-//! Lowering of annotations. They are kept as written, except that constant expressions in them are
+//! Lowering of annotations. They remain as they are written, except that constant expressions are
 //! replaced by their values.
 
 use super::Lowering;
@@ -40,8 +40,8 @@ impl Lowering<'_> {
         ir::Annotation { name: annotation.name.text.to_string(), body }
     }
 
-    /// Evaluates an expression in an annotation to a number, or to `None` if it is not a number.
-    /// The value does not depend on the instance in which the annotation occurs.
+    /// Evaluates an expression in an annotation to a number. Returns `None` if its value is not a
+    /// number. The value does not depend on the instance in which the annotation occurs.
     pub(super) fn annotation_number(&self, value: &Expression) -> Option<BigInt> {
         super::types::number(&self.checked.evaluate(value, &Environment::default())?)
     }

@@ -1,5 +1,5 @@
-//! Lowering of arguments. They are evaluated in the order in which the call names them, and are
-//! copied out in the same order.
+//! Lowering of arguments. They are evaluated and copied out in the order in which the call names
+//! them.
 
 use super::{Entity, Lowering};
 use crate::ast::{self, ExpressionKind};
@@ -7,7 +7,8 @@ use crate::check::{BoundArgument, Call, Type};
 use ir::{self, Argument, Expression, Place, StatementKind};
 
 impl<'a> Lowering<'a> {
-    /// Lowers the arguments of a call, one for each parameter that holds a value.
+    /// Lowers the arguments of a call. Parameters for packets or extern objects, which hold no
+    /// values, have none.
     pub(super) fn arguments(
         &mut self,
         facts: &Call,
@@ -65,8 +66,9 @@ impl<'a> Lowering<'a> {
         arguments.into_iter().map(|(argument, _)| argument).collect()
     }
 
-    /// Returns the argument for a parameter that the call does not mention: the default value of
-    /// the parameter or, for an optional parameter, an absent or default value.
+    /// Returns the argument for a parameter for which the call has none: the parameter's default
+    /// value, or, if the parameter is optional, an absent argument or the default value of its
+    /// type.
     fn argument_not_given(
         &mut self,
         bound: BoundArgument,
@@ -90,8 +92,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Lowers an explicit argument. `later` says whether a later argument has side effects, which
-    /// might change the value of this one, so that it must be saved.
+    /// Lowers an explicit argument. If `later` is true, a later argument has side effects that
+    /// might change the value of this one, so the value must be saved.
     fn given_argument(
         &mut self,
         value: &'a ast::Expression,
@@ -124,10 +126,10 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Changes an `Ordered` argument so that the caller copies it out: its place is replaced by a
-    /// temporary variable. Returns the argument's position in the order of copies, and the
-    /// assignment from the temporary variable to the place, which must follow the call. Returns
-    /// `None` for any other argument.
+    /// Changes an `Ordered` argument, so that the caller copies it out and not the callee. In the
+    /// argument, the place is replaced by a temporary variable. Returns the argument's position in
+    /// the order of copies, and an assignment from the temporary variable to the place, which must
+    /// follow the call. Returns `None` for any other argument.
     pub(super) fn copied_by_caller(
         &mut self,
         argument: &mut Argument,
@@ -173,9 +175,9 @@ pub(super) fn order_of_call(bound: &[BoundArgument]) -> Vec<usize> {
     order
 }
 
-/// Marks the arguments that are copied out as `Ordered` if their order may matter: if two of them
-/// assign to the same variable, and the call names these two in the reverse of the parameters'
-/// order.
+/// Marks the arguments that are copied out as `Ordered` if their order may matter. It may matter if
+/// two of them assign to the same variable, and the order of these two in the call is the reverse
+/// of the order of their parameters.
 fn rank_copies(arguments: &mut [(Argument, u32)]) {
     let variable = |argument: &Argument| match argument {
         Argument::Out(place) | Argument::InOut(place) | Argument::Saved { place, .. } => {

@@ -7,20 +7,20 @@ use crate::check::{BoundArgument, Builtin, Call, Callee, Constant, Type};
 use crate::source::Span;
 use ir::{self, Argument, Expression, Place, StatementKind, Value};
 
-/// A call in the source, with the facts that the checker recorded about it.
+/// A call in the source, with what the checker has recorded about it.
 #[derive(Clone, Copy)]
 struct Site<'a, 'c> {
     span: Span,
     facts: &'c Call,
     /// The arguments of the call, as written.
     given: &'a [ast::Argument],
-    /// Whether the value of the call is used.
+    /// Whether the return value of the call is used.
     wanted: bool,
 }
 
 impl<'a> Lowering<'a> {
-    /// Lowers a call to statements. Returns an expression for the value of the call if `wanted` is
-    /// true and it has a value.
+    /// Lowers a call to statements. If `wanted` is true and the call returns a value, returns an
+    /// expression for this value.
     pub(super) fn call(
         &mut self,
         expression: &'a ast::Expression,
@@ -60,8 +60,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Returns the entity of an action, or `None` if it has none here. Lowers an action at top
-    /// level unless it was already lowered.
+    /// Returns the IR entity of an action, or `None` if the action has none in the current scope.
+    /// An action at top level is lowered first, unless that was done before.
     pub(super) fn action_entity(&mut self, id: ast::DeclarationId) -> Option<Entity> {
         if self.entity(id).is_none() && self.checked.index.parent(id).is_none() {
             self.global_action(id);
@@ -128,8 +128,8 @@ impl<'a> Lowering<'a> {
         }
         let constants = self.constant_arguments(facts, given, &prototype.parameters);
         let mut arguments = self.arguments(facts, given, &prototype.parameters);
-        // Parameters with compile-time values are substituted in the function, so their arguments
-        // are dropped.
+        // Parameters with compile-time values are replaced by these values in the function, so the
+        // call has no arguments for them.
         let values = prototype.parameters.iter().filter(|parameter| {
             !matches!(self.checked.declared_type(parameter.id), Type::Extern(_))
         });
@@ -208,8 +208,8 @@ impl<'a> Lowering<'a> {
         id
     }
 
-    /// Lowers a function for the type arguments and the instance of `key`. `objects` are the
-    /// objects that its parameters stand for.
+    /// Lowers a function for the type arguments and the instance in `key`. `objects` are the extern
+    /// objects for which its parameters stand.
     fn function_body(
         &mut self,
         declaration: &'a ast::Declaration,
@@ -249,7 +249,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Adds a variable for each parameter that holds a value, and returns the lowered parameters.
-    /// Packets are implicit in the IR, so they have none.
+    /// Parameters for packets are omitted, because packets are implicit in the IR.
     pub(super) fn parameters(&mut self, parameters: &'a [ast::Parameter]) -> Vec<ir::Parameter> {
         let mut list = Vec::new();
         for parameter in parameters {
@@ -382,8 +382,8 @@ impl<'a> Lowering<'a> {
             "extract" => {
                 let ty = facts.parameter_types.first()?.clone();
                 let header_type = self.type_id(&ty);
-                // A width that the call names before the header is evaluated before the header's
-                // place.
+                // If the call names the width before the header, the width is evaluated before the
+                // place of the header.
                 let early_width = (order_of_call(&facts.arguments).first() == Some(&1))
                     .then(|| argument(1).map(|value| self.expression(value)))
                     .flatten()

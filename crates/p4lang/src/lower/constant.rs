@@ -17,8 +17,8 @@ impl<'a> Lowering<'a> {
         known.then(|| self.checked.evaluate(expression, &self.scope.environment)).flatten()
     }
 
-    /// Evaluates an expression that must be a number known at compile time, such as a width, a size
-    /// or an index. Reports a problem and returns `None` if it is not.
+    /// Evaluates an expression whose value must be a number known at compile time, such as a width,
+    /// a size or an index. Reports a problem and returns `None` if it is not.
     pub(super) fn evaluate_u32(&mut self, expression: &'a ast::Expression) -> Option<u32> {
         let value = self.evaluate(expression).as_ref().and_then(number);
         let value = value.and_then(|value| u32::try_from(value).ok());
@@ -67,7 +67,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Evaluates an expression that must have a compile-time value, and converts the value to the
-    /// representation of `ty`.
+    /// IR type that represents `ty`.
     pub(super) fn known_value(
         &mut self,
         expression: &'a ast::Expression,
@@ -76,7 +76,7 @@ impl<'a> Lowering<'a> {
         if let Some(constant) = self.evaluate(expression) {
             return Some(self.value(&constant, ty));
         }
-        // The checker has no value for some composites whose parts are all known.
+        // For some composites, the checker has no value although the values of all parts are known.
         let mut lowered = None;
         let effects = self.collect(|lowering| {
             let value = lowering.expression(expression);
@@ -122,8 +122,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Returns the types of the fields or elements of a composite type or stack that has `count` of
-    /// them.
+    /// Returns the types of the fields or elements of a composite type or stack. `count` is their
+    /// number.
     pub(super) fn part_types(&self, ty: &Type, count: usize) -> Vec<Type> {
         let mut types = match ty {
             Type::Tuple(elements) => elements.to_vec(),
@@ -178,7 +178,7 @@ impl<'a> Lowering<'a> {
         self.default_of(type_id)
     }
 
-    /// Returns the default value of a type.
+    /// Returns the default value of a type of the IR.
     fn default_of(&mut self, type_id: ir::TypeId) -> Expression {
         let kind = match self.program.types.get(type_id) {
             ir::Type::Bool => ExpressionKind::Constant(Value::Bool(false)),
@@ -209,7 +209,8 @@ impl<'a> Lowering<'a> {
                     }
                 }
             }
-            // A variable that is never assigned holds an empty `varbit`.
+            // The default value is an empty `varbit`, which is the value of a variable that is
+            // never assigned.
             ir::Type::Varbits { .. } => {
                 let variable = self.variable("empty", type_id);
                 ExpressionKind::Read(ir::Place::variable(variable))
@@ -224,7 +225,7 @@ pub(super) fn list_type(element: &Type, count: usize) -> Type {
     Type::Tuple(vec![element.clone(); count].into())
 }
 
-/// Returns the value of an expression that consists of constants only, or `None` for any other
+/// If an expression consists only of constants, returns its value. Returns `None` for any other
 /// expression.
 fn value_of(expression: Expression) -> Option<Value> {
     match expression.kind {

@@ -24,8 +24,8 @@ impl<'a> Lowering<'a> {
         self.coerced(value, type_id)
     }
 
-    /// Lowers several operands in the order of their evaluation. The value of an operand is saved
-    /// in a temporary variable if a later operand has side effects.
+    /// Lowers several operands in the order in which they are evaluated. If a later operand has
+    /// side effects, the value of an operand is saved in a temporary variable.
     pub(super) fn operands(&mut self, list: &[&'a ast::Expression]) -> Vec<Expression> {
         let last_effect = list.iter().rposition(|operand| self.has_effects(operand));
         list.iter()
@@ -156,7 +156,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Lowers `base[index]` for a base that is not a place, such as the result of a call or a
+    /// Lowers `base[index]` if `base` is not an l-value but, for example, the result of a call or a
     /// constant.
     fn part_of_value(
         &mut self,
@@ -171,7 +171,7 @@ impl<'a> Lowering<'a> {
                 return self.unexpected(expression, own);
             };
             if let ir::ExpressionKind::Composite(mut parts) = value.kind {
-                // Side effects of the other parts were already lowered to statements.
+                // The side effects of the other parts were lowered to statements before.
                 return match parts.get(position as usize) {
                     Some(_) => parts.swap_remove(position as usize),
                     None => self.unexpected(expression, own),
@@ -188,8 +188,8 @@ impl<'a> Lowering<'a> {
         self.read(place, own)
     }
 
-    /// Returns whether an expression of type `int` has no compile-time value. Without one, it has
-    /// no width with which to compute at run time.
+    /// Returns whether an expression of type `int` has no compile-time value. Such an expression
+    /// cannot be computed at run time, because its width is not known.
     pub(super) fn is_open_integer(&mut self, expression: &'a ast::Expression) -> bool {
         let ty = self.concrete(self.checked.converted_type_of(expression.id));
         ty == Type::Integer && self.evaluate(expression).is_none()
@@ -211,8 +211,8 @@ impl<'a> Lowering<'a> {
         self.default_value(own)
     }
 
-    /// Lowers a use of a constant whose value the checker could not compute, by lowering the
-    /// expression in its declaration.
+    /// Lowers a use of a constant whose value the checker could not compute. The expression in the
+    /// constant's declaration is lowered in its place.
     fn declared_constant(&mut self, expression: &'a ast::Expression, own: &Type) -> Expression {
         let declared = match self.checked.resolution(expression.id) {
             Some(Resolution::Declaration(id)) => self.declaration(*id),
@@ -279,8 +279,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Lowers `table.apply()`, and returns an expression for the part of its result that is used:
-    /// `hit`, `miss` or `action_run`.
+    /// Lowers `table.apply()`. Returns an expression for the part of the result that the source
+    /// uses: `hit`, `miss` or `action_run`.
     pub(super) fn apply_table(
         &mut self,
         call: &'a ast::Expression,
@@ -387,7 +387,8 @@ impl<'a> Lowering<'a> {
         let (Some(left), Some(right)) = (values.next(), values.next()) else {
             return self.unexpected(expression, own);
         };
-        // Readers of the IR recurse over expressions, and not all of them have a large stack.
+        // Code that reads the IR recurses over expressions, and not all of it runs on a large
+        // stack.
         let left = if is_long_chain(&left) { self.saved(left) } else { left };
         self.binary_of(operator, left, right, own)
     }
@@ -408,7 +409,7 @@ impl<'a> Lowering<'a> {
         Expression { type_id, kind }
     }
 
-    /// Lowers `&&` or `||` whose right operand has side effects, so that they occur only if the
+    /// Lowers `&&` or `||` if the right operand has side effects. The effects occur only if the
     /// right operand is evaluated.
     fn short_circuit(
         &mut self,
@@ -435,8 +436,8 @@ impl<'a> Lowering<'a> {
         read
     }
 
-    /// Lowers `condition ? then : otherwise`. Operands with effects become an `if` statement, so
-    /// that only one of them is evaluated.
+    /// Lowers `condition ? then : otherwise`. If one of the two values has side effects, the
+    /// expression becomes an `if` statement, so that only the selected value is evaluated.
     fn conditional(
         &mut self,
         condition: &'a ast::Expression,
@@ -537,9 +538,9 @@ impl<'a> Lowering<'a> {
         self.composed(type_id, parts)
     }
 
-    /// Converts a value to the type `type_id`: a number or `bool` to one of another width or sign,
-    /// a constant `int` to a number with a width, and a composite to another one with equally many
-    /// fields or to a stack. A value of any other type is returned unchanged.
+    /// Converts a value to the type `type_id`: a number or `bool` to another width or sign, a
+    /// constant `int` to a number with a width, and a composite to a stack or to another composite
+    /// with equally many fields. A value of any other type is returned unchanged.
     pub(super) fn coerced(&mut self, value: Expression, type_id: ir::TypeId) -> Expression {
         if value.type_id == type_id {
             return value;
@@ -606,7 +607,8 @@ impl<'a> Lowering<'a> {
 }
 
 /// Returns whether the left operands of an expression form a chain of more than `LONGEST`
-/// operators. The value of such an expression should be saved in a variable.
+/// operators. The value of such an expression should be saved in a variable, to limit the depth of
+/// expressions.
 fn is_long_chain(value: &Expression) -> bool {
     const LONGEST: usize = 64;
     let mut left = value;

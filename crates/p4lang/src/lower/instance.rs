@@ -9,7 +9,7 @@ use crate::check::{
 use crate::source::Span;
 use std::collections::{HashMap, HashSet};
 
-/// The value of a constructor argument: a constant or an instance.
+/// The lowered value of a constructor argument: a constant or an instance.
 enum Constructed {
     Constant(Constant),
     Entity(Entity),
@@ -18,8 +18,7 @@ enum Constructed {
 /// The arguments of a constructor call.
 #[derive(Clone, Copy, Default)]
 struct Given<'a> {
-    /// The binding of each parameter of the constructor to an argument, in the order of the
-    /// parameters.
+    /// For each parameter of the constructor, the argument to which it is bound.
     bound: &'a [BoundArgument],
     /// The types of the constructor's parameters.
     types: &'a [Type],
@@ -37,11 +36,11 @@ impl<'a> Given<'a> {
     }
 }
 
-/// A description of an instance to be constructed.
+/// A description of an instance that is to be constructed.
 struct Construction<'a> {
     span: Span,
     object: Type,
-    /// The control-plane name of the object.
+    /// The control-plane name of the instance.
     name: String,
     constructor: Option<DeclarationId>,
     given: Given<'a>,
@@ -49,7 +48,7 @@ struct Construction<'a> {
 }
 
 impl Construction<'_> {
-    /// Describes an instance without arguments and annotations.
+    /// Returns the description of an instance without arguments and annotations.
     fn bare(span: Span, object: Type, name: String) -> Self {
         let given = Given::default();
         Self { span, object, name, constructor: None, given, annotations: Vec::new() }
@@ -106,7 +105,7 @@ impl<'a> Lowering<'a> {
         known.find_map(|architecture| architecture)
     }
 
-    /// Returns the declarations to which instantiations at top level refer.
+    /// Returns the declarations to which the instantiations at top level refer.
     fn named_by_instances(&self) -> HashSet<DeclarationId> {
         let mut used = HashSet::new();
         for declaration in &self.checked.program.declarations {
@@ -130,7 +129,7 @@ impl<'a> Lowering<'a> {
                 DeclarationKind::Enum { underlying: Some(_), .. } => {
                     Type::SerializableEnum(declaration.id)
                 }
-                // The types are lowered in source order, in which P4Info lists them.
+                // The types are lowered in source order, because P4Info lists them in this order.
                 DeclarationKind::Header { type_parameters, .. }
                     if type_parameters.is_empty()
                         && declaration.annotation("controller_header").is_some() =>
@@ -206,9 +205,9 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Binds the extern parameters of a control of the package, except packets, to objects of the
-    /// architecture. There is one such object for each type (such as `tc_skb_metadata`), named
-    /// after the type.
+    /// Binds the extern parameters of one of the package's controls, except packets, to objects
+    /// that the architecture provides. There is one object for each type (such as
+    /// `tc_skb_metadata`), and it has the name of the type.
     fn bind_architecture_objects(&mut self, span: Span, id: ir::ControlId) {
         let Some(pending) = self.deferred.controls.get(&id) else { return };
         let wanted: Vec<Type> = pending
@@ -246,8 +245,8 @@ impl<'a> Lowering<'a> {
         self.constructed_as(value, None)
     }
 
-    /// Lowers a constructor argument. If the argument constructs an extern object, the object is
-    /// named `of_extern`.
+    /// Lowers a constructor argument. If the argument constructs an extern object, `of_extern` is
+    /// the name of this object.
     fn constructed_as(
         &mut self,
         value: &'a ast::Expression,
@@ -287,9 +286,9 @@ impl<'a> Lowering<'a> {
         checked.evaluate(value, &self.scope.environment).map(Constructed::Constant)
     }
 
-    /// Returns whether p4c makes a copy of the parser or control in which these constructor
+    /// Returns whether p4c replaces the parser or control by a copy in which these constructor
     /// arguments are substituted (its pass `SpecializeAll`). It does so if every argument is a
-    /// constant, or an instance that is constructed in place.
+    /// constant, or an instance that is constructed in the argument itself.
     fn is_specialized(&self, object: &Type, arguments: &[ast::Argument]) -> bool {
         if !matches!(object, Type::Parser(_) | Type::Control(_)) {
             return false;
@@ -309,16 +308,16 @@ impl<'a> Lowering<'a> {
         self.problem(span, "a constructor argument must be known at compile time");
     }
 
-    /// Lowers the declaration of an instance.
+    /// Lowers an instance that has a declaration.
     fn declared_instance(&mut self, declaration: &'a ast::Declaration) -> Option<Entity> {
         let DeclarationKind::Instantiation(instantiation) = &declaration.kind else { return None };
         let checked = self.checked;
         let instance = checked.instance(declaration.id)?;
         let local = names::local_name(&declaration.annotations, declaration.name.as_str());
         let object = self.concrete(&instance.ty);
-        // At top level, parsers and controls are named after their types, since the package refers
-        // to them. As in p4c, the annotation `@name` of the type does not affect the names of its
-        // contents.
+        // A parser or control at top level has the name of its type, since the package refers to
+        // this name. As in p4c, an annotation `@name` of the type does not affect the names of the
+        // objects inside it.
         let at_top = self.checked.index.parent(declaration.id).is_none();
         let name = match (&object, at_top) {
             (Type::Parser(named) | Type::Control(named), true) => {
@@ -358,14 +357,14 @@ impl<'a> Lowering<'a> {
         Some(entity)
     }
 
-    /// Lowers an instance among the local declarations of a parser or control.
+    /// Lowers an instance that is a local declaration of a parser or control.
     pub(super) fn local_instance(&mut self, declaration: &'a ast::Declaration) {
         if let Some(entity) = self.declared_instance(declaration) {
             self.bind(declaration.id, entity);
         }
     }
 
-    /// Lowers the anonymous instance of a direct invocation (`T.apply(...)`), which is named after
+    /// Lowers the anonymous instance of a direct invocation (`T.apply(...)`). It has the name of
     /// its type.
     pub(super) fn direct_instance(&mut self, facts: &'a Call) -> Option<Entity> {
         let Callee::Constructor { object, .. } = &facts.callee else { return None };
@@ -378,13 +377,13 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// Lowers an instance and everything that it contains.
+    /// Lowers an instance and everything inside it.
     fn instantiate(&mut self, construction: Construction<'a>) -> Option<Entity> {
         let Construction { span, object, name, constructor, given, annotations } = construction;
         if self.count_elements(super::ELEMENTS_OF_INSTANCE) {
             return None;
         }
-        // In a generic control, the type arguments may be the control's own type parameters.
+        // The type arguments may be type parameters of an enclosing generic control.
         let object = self.concrete(&object);
         let named = object.named()?;
         let declaration = self.declaration(named.declaration)?;
@@ -503,8 +502,8 @@ impl<'a> Lowering<'a> {
         values
     }
 
-    /// Adds the constructor parameters of a parser or control to its scope, with the values or
-    /// instances of the arguments.
+    /// Adds the constructor parameters of a parser or control to its scope. They have the values or
+    /// instances that are passed as arguments.
     fn constructor_scope(
         &mut self,
         scope: &mut Scope,
@@ -513,9 +512,9 @@ impl<'a> Lowering<'a> {
     ) {
         for (bound, parameter) in given.bound.iter().zip(parameters) {
             let Some(written) = written(bound, given.written, parameter) else { continue };
-            // p4c declares a local instance, named after the parameter, for an extern that is
-            // constructed in place. If the parser or control is not inlined, the name has a numeric
-            // suffix.
+            // If an extern is constructed in an argument, p4c declares a local instance with the
+            // name of the parameter. If the parser or control is not inlined, this name has a
+            // numeric suffix.
             let number = if self.scope.prefix.is_empty() { "_0" } else { "" };
             let local = format!("{}{number}", parameter.name.as_str());
             match self.constructed_as(written, Some(names::qualified(&scope.prefix, &local))) {
@@ -531,8 +530,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Converts a constant of type `int` to `bit<W>` or `int<W>` if the parameter has such a type.
-    /// Returns any other constant unchanged.
+    /// If the parameter is of type `bit<W>` or `int<W>` and the constant of type `int`, converts
+    /// the constant to the type of the parameter. Returns any other constant unchanged.
     fn as_parameter(&mut self, constant: Constant, parameter: &'a ast::Parameter) -> Constant {
         match (self.checked.declared_type(parameter.id), constant) {
             (Type::Bits { width, signed }, Constant::Integer(value)) => {
@@ -542,10 +541,10 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Lowers a control's body for the extern objects that are the arguments of an application, and
-    /// returns the control for these objects. Each list of objects gets a copy of the body. A
-    /// control with tables or instances cannot be copied, since these would then exist twice for
-    /// the control plane and for packets.
+    /// Lowers a control's body for the extern objects that one application passes as arguments, and
+    /// returns the control for these objects. Each distinct list of objects has its own copy of the
+    /// body. A control with tables or instances cannot be copied, since the tables and instances
+    /// would then exist twice.
     pub(super) fn bind_control_objects(
         &mut self,
         span: Span,
@@ -631,8 +630,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Lowers the anonymous instances of the direct invocations in `statements`. As in p4c, they
-    /// precede all other local declarations.
+    /// Lowers the anonymous instances of the direct invocations in `statements`. As in p4c, these
+    /// instances precede all other local declarations.
     pub(super) fn direct_instances(&mut self, statements: &'a [ast::Statement]) {
         let checked = self.checked;
         let mut targets = Vec::new();
@@ -671,8 +670,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Returns whether a declaration is that of an instance of a parser or control. p4c removes
-    /// such an instance if it is never applied. It keeps instances of externs.
+    /// Returns whether a declaration declares an instance of a parser or control. p4c removes such
+    /// an instance if it is never applied, while it keeps instances of externs.
     pub(super) fn is_block_instance(&self, declaration: &'a ast::Declaration) -> bool {
         self.checked
             .instance(declaration.id)
@@ -744,7 +743,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Attaches an extern object to a table, in the given role.
+    /// Attaches an extern object to a table, for example as its implementation or as a direct
+    /// counter.
     pub(super) fn attach(&mut self, table: ir::TableId, role: ExternRole, id: ir::ExternId) {
         let Some(instance) = self.program.externs.get_mut(id.index()) else { return };
         match role {
@@ -754,8 +754,7 @@ impl<'a> Lowering<'a> {
                     table.direct_externs.push(id);
                 }
             }
-            // The extern is a map of the Linux kernel (BPF), of which only the number of entries
-            // matters.
+            // The extern is a BPF map of the Linux kernel. Only its number of entries matters.
             ExternRole::Implementation if instance.extern_type.is_of_bpf() => {
                 let size = instance.arguments.first().and_then(|argument| match &argument.value {
                     ir::Value::Bits(bits) => bits.to_u64(),
@@ -780,8 +779,8 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// Returns the expression for a constructor's parameter: the argument, or the default value of the
-/// parameter.
+/// Returns the expression whose value a constructor's parameter has: the argument, or the default
+/// value of the parameter.
 fn written<'a>(
     bound: &BoundArgument,
     given: &'a [ast::Argument],

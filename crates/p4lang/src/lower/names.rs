@@ -19,8 +19,8 @@ pub(super) fn local_name(annotations: &[Annotation], declared: &str) -> String {
         .to_owned()
 }
 
-/// Returns a local name, prefixed with the names of the enclosing instances. A leading dot makes
-/// the name absolute, so that it gets no prefix.
+/// Returns `local` with `prefix`, the name of the enclosing instances, before it. A name with a
+/// leading dot is absolute and has no prefix.
 pub(super) fn qualified(prefix: &str, local: &str) -> String {
     if let Some(absolute) = local.strip_prefix('.') {
         absolute.to_owned()
@@ -41,9 +41,10 @@ fn in_base(value: &BigInt, base: u8) -> String {
 }
 
 impl Lowering<'_> {
-    /// Returns a name for the specialised copy that p4c makes of a parser or control at top level,
-    /// in which arguments replace constructor parameters: the declared name, followed by the first
-    /// number that makes it unique at top level if it is not unique itself.
+    /// Returns a name for the copy that p4c makes of a parser or control at top level when it
+    /// substitutes arguments for constructor parameters. The name is the declared name if it is
+    /// unique at top level, and otherwise the declared name followed by the first number that makes
+    /// it unique.
     pub(super) fn specialized_name(&mut self, declared: &str) -> String {
         let stem = declared.trim_end_matches(|last: char| last.is_ascii_digit());
         let base = stem.strip_suffix('_').filter(|base| !base.is_empty()).unwrap_or(declared);
@@ -67,8 +68,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// Returns the name of a table key: the one that `@name` sets, or the text of its expression if
-    /// that is a simple one, or `key` followed by `position`.
+    /// Returns the name of a table key: the name that `@name` sets, or else the text of the key's
+    /// expression if it is a simple one, or else `key` followed by `position`.
     pub(super) fn key_name(&self, key: &KeyElement, position: usize) -> String {
         let annotated = local_name(&key.annotations, "");
         if !annotated.is_empty() {
@@ -77,7 +78,8 @@ impl Lowering<'_> {
         self.name_of_expression(&key.expression).unwrap_or_else(|| format!("key{position}"))
     }
 
-    /// Returns the name of a key that has this expression, or `None` if the expression has no name.
+    /// Returns the name that p4c derives from the expression of a key, or `None` if it derives
+    /// none.
     pub(super) fn name_of_expression(&self, expression: &Expression) -> Option<String> {
         if !matches!(expression.kind, ExpressionKind::Integer(_))
             && let Some(Constant::Integer(_) | Constant::Bits(_)) =
@@ -127,16 +129,16 @@ impl Lowering<'_> {
         }
     }
 
-    /// Returns the text of the number to which an expression evaluates, as part of a key's name.
-    /// p4c folds constants before it names keys, and prints a number in the base in which it was
-    /// declared.
+    /// If an expression evaluates to a number, returns the text of the number, as a part of a key's
+    /// name. p4c folds constants before it names keys, and prints a number in the base in which the
+    /// constant was declared.
     fn name_of_constant(&self, expression: &Expression) -> Option<String> {
         let value = super::types::number(self.checked.constant(expression.id)?)?;
         Some(in_base(&value, self.base_of(expression, 0)))
     }
 
-    /// Returns the base in which p4c prints a constant: that of the first literal in its
-    /// expression.
+    /// Returns the base in which p4c prints a constant, which is the base of the first literal in
+    /// the constant's expression.
     fn base_of(&self, expression: &Expression, depth: usize) -> u8 {
         const DEEPEST: usize = 100;
         if depth > DEEPEST {

@@ -146,11 +146,11 @@ impl<'a> Lowering<'a> {
     }
 
     /// Lowers the key sets of a `select` case: one for each subject, or a single one for all
-    /// subjects.
+    /// subjects together.
     fn key_sets(&mut self, keyset: &'a ast::Expression, types: &[Type]) -> Vec<KeySet<Expression>> {
         let any = Type::Unknown;
         let parts = keyset.key_sets(types.len());
-        // The key set may be a constant composite with a value for each subject.
+        // The key set may be a single constant, a composite that has one value for each subject.
         if let ([whole], true) = (parts, types.len() > 1)
             && let Some(Constant::Composite(values)) = self.evaluate(whole)
         {
@@ -190,8 +190,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Lowers a value in a key set, and converts it to `ty`, the type of the subject that it is
-    /// compared with.
+    /// Lowers a value in a key set, and converts it to `ty`, the type of the subject with which it
+    /// is compared.
     fn set_member(&mut self, value: &'a ast::Expression, ty: &Type) -> Expression {
         let value = self.expression(value);
         if *ty == Type::Unknown {

@@ -1,4 +1,4 @@
-//! Lowering of expressions to places, which can be read and assigned.
+//! Lowering of expressions to places (l-values), which can be read and assigned.
 
 use super::{Entity, Lowering};
 use crate::ast::{self, ExpressionKind};
@@ -7,7 +7,7 @@ use ir::{self, Expression, Place, Projection};
 
 impl<'a> Lowering<'a> {
     /// Returns the place to which an expression refers, or `None` if it does not refer to a place.
-    /// Index expressions in it are evaluated.
+    /// Index expressions inside it are lowered too.
     pub(super) fn place(&mut self, expression: &'a ast::Expression) -> Option<Place> {
         match &expression.kind {
             ExpressionKind::Path(_) => match self.checked.resolution(expression.id)? {
@@ -48,7 +48,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Converts a constant of type `int` to `bit<width>`, or to a wider type if the number does not
-    /// fit. Returns any other value unchanged.
+    /// fit in `width` bits. Returns any other value unchanged.
     pub(super) fn sized(&mut self, value: Expression, width: u32) -> Expression {
         let ir::ExpressionKind::Constant(ir::Value::Integer(number)) = &value.kind else {
             return value;
@@ -61,8 +61,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Returns the place to which an assignment writes, which may end in a slice. Reports a problem
-    /// if the expression is not an l-value.
+    /// Returns the place that an assignment writes, which may be a slice of a value. Reports a
+    /// problem if the expression is not an l-value.
     pub(super) fn target(&mut self, expression: &'a ast::Expression) -> Option<Place> {
         let place = match &expression.kind {
             ExpressionKind::Slice { base, high, low } => {
@@ -75,7 +75,8 @@ impl<'a> Lowering<'a> {
                 let (low, width) = (self.evaluate_u32(low)?, self.evaluate_u32(width)?);
                 Some(sliced(place, low.saturating_add(width).saturating_sub(1), low))
             }
-            // A cast to the same type, or to a `type` of it, refers to the same place.
+            // A cast to the same type, or to a `type` that is based on it, refers to the same
+            // place.
             ExpressionKind::Cast { operand, .. } => self.target(operand),
             _ => self.place(expression),
         };
@@ -85,8 +86,8 @@ impl<'a> Lowering<'a> {
         place
     }
 
-    /// Returns the place with its indices saved in temporary variables, so that it stays the same
-    /// place when later statements change the variables in an index.
+    /// Returns the place with its indices saved in temporary variables. Later statements may then
+    /// change variables that occur in an index without changing the place.
     pub(super) fn with_saved_indices(&mut self, place: Place) -> Place {
         let Place { variable, path } = place;
         let path = path
@@ -100,7 +101,8 @@ impl<'a> Lowering<'a> {
     }
 
     /// Saves the current value of an expression in a temporary variable, and returns an expression
-    /// that reads it. An expression whose value no later statement can change is returned as it is.
+    /// that reads the variable. If no later statement can change the expression's value, returns
+    /// the expression unchanged.
     pub(super) fn saved(&mut self, value: Expression) -> Expression {
         if self.is_stable(&value) {
             return value;
@@ -110,8 +112,9 @@ impl<'a> Lowering<'a> {
         Expression { type_id, kind: ir::ExpressionKind::Read(place) }
     }
 
-    /// Returns a place that holds the value: the place that the expression reads, or a temporary
-    /// variable to which the value is assigned.
+    /// Returns a place that contains the value of the expression. This is the place that the
+    /// expression reads, if it only reads a place, and otherwise a temporary variable to which the
+    /// value is assigned.
     pub(super) fn placed(&mut self, value: Expression) -> Place {
         match value.kind {
             ir::ExpressionKind::Read(place) => place,
@@ -147,8 +150,8 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// Returns the place with a slice appended. If the place already ends in a slice, both are
-/// combined.
+/// Returns the place of the bits `high` to `low` of `place`. If `place` is a slice already, the two
+/// slices are combined.
 fn sliced(mut place: Place, high: u32, low: u32) -> Place {
     if let Some(Projection::Slice { low: offset, .. }) = place.path.last().cloned() {
         place.path.pop();

@@ -23,7 +23,7 @@ impl<'a> Lowering<'a> {
             self.statement(statement);
             // The statements after `return` never run, and their tables may not have been lowered
             // (`usage.rs`). The statements after `exit` do not run either, but p4c keeps them, so
-            // the control plane knows their tables.
+            // their tables are visible to the control plane.
             if matches!(statement.kind, StatementKind::Return(_)) {
                 return;
             }
@@ -49,7 +49,7 @@ impl<'a> Lowering<'a> {
                 self.assignment(span, target, *operator, value);
             }
             StatementKind::Call(call) => {
-                // Only the side effect of a statement such as `t.apply().hit;` counts.
+                // Of a statement such as `t.apply().hit;`, only the side effect matters.
                 match &call.kind {
                     ExpressionKind::Call { .. } => {
                         self.call(call, false);
@@ -91,9 +91,9 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Lowers a chain `if ... else if ... else`. Readers of the IR recurse over it, and not all of
-    /// them have a large stack. A long chain is therefore split into several short ones, each of
-    /// which runs if no branch of the previous ones ran.
+    /// Lowers a chain `if ... else if ... else`. Code that reads the IR recurses over the chain,
+    /// and not all of it runs on a large stack. A long chain is therefore split into several short
+    /// ones. Each of these runs only if no branch of the previous ones has run.
     fn alternatives(&mut self, first: &'a Statement) {
         let mut chain = Vec::new();
         let mut rest = Some(first);
@@ -142,9 +142,9 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Returns the value of a condition if p4c recognises that it is always true or always false,
-    /// and `None` otherwise. An operand without side effects is ignored if the other operand
-    /// decides the result.
+    /// If p4c recognises that a condition is always true or always false, returns its value.
+    /// Returns `None` otherwise. An operand without side effects is ignored if the other operand
+    /// determines the result.
     fn known_condition(&mut self, condition: &'a ast::Expression, depth: usize) -> Option<bool> {
         if let Some(Constant::Bool(value)) = self.evaluate(condition) {
             return Some(value);
@@ -263,7 +263,7 @@ impl<'a> Lowering<'a> {
         self.assign(span, place, value);
     }
 
-    /// Lowers `x &&= f()` or `x ||= f()`, where the call runs only if its value is needed.
+    /// Lowers `x &&= f()` or `x ||= f()`. The call runs only if its result is needed.
     fn assign_short_circuit(
         &mut self,
         span: Span,
@@ -280,7 +280,7 @@ impl<'a> Lowering<'a> {
         self.emit(span, ir::StatementKind::If { condition, then, otherwise: Vec::new() });
     }
 
-    /// Returns an expression that reads a place, which may end in a slice, with the type `type_id`.
+    /// Returns an expression of type `type_id` that reads a place, which may be a slice.
     fn read_target(&mut self, place: &Place, type_id: ir::TypeId) -> Expression {
         let mut whole = place.clone();
         if let Some(Projection::Slice { high, low }) = whole.path.last().cloned() {
@@ -363,8 +363,8 @@ impl<'a> Lowering<'a> {
         self.assign(span, place, value);
     }
 
-    /// Lowers a `switch`. Of a subject that is known at compile time, only the case that it selects
-    /// remains.
+    /// Lowers a `switch`. If the subject is known at compile time, only the case that it selects is
+    /// lowered.
     fn switch(&mut self, span: Span, subject: &'a ast::Expression, cases: &'a [ast::SwitchCase]) {
         let on_table = self.checked.switch_table(subject.id);
         if on_table.is_none()
@@ -419,15 +419,16 @@ impl<'a> Lowering<'a> {
             }
             is_default = false;
         }
-        // Trailing labels without a block do nothing, but they prevent the default from running.
+        // Labels without a block at the end of the `switch` do nothing, except that they prevent
+        // the default from running.
         if !labels.is_empty() {
             list.push(ir::SwitchCase { values: labels, body: Vec::new() });
         }
         self.emit(span, ir::StatementKind::Switch { subject: value, cases: list, default });
     }
 
-    /// Returns the block of a `switch` that runs if the subject has the value `known`, or `None` if
-    /// there is none.
+    /// Returns the block that a `switch` runs if the subject has the value `known`, or `None` if it
+    /// runs none.
     fn known_case(
         &mut self,
         known: &Constant,
@@ -474,7 +475,8 @@ impl<'a> Lowering<'a> {
         self.apply(span, entity, &facts.apply, arguments);
     }
 
-    /// Lowers `for (x in collection)` to a loop with a counter over a range, a stack or a list.
+    /// Lowers `for (x in collection)`, where the collection is a range, a stack or a list, to a
+    /// loop with a counter.
     fn for_in(
         &mut self,
         span: Span,
@@ -501,8 +503,8 @@ impl<'a> Lowering<'a> {
                 type_id,
                 kind: ir::ExpressionKind::Read(place.clone()),
             };
-            // The loop tests a flag, because the counter cannot exceed the largest value of its
-            // type.
+            // The loop tests a flag and not the counter, because the counter cannot exceed the
+            // largest value of its type.
             let more = Place::variable(self.variable("more", bool_type));
             let compare = |operator, left: Expression, right: Expression| Expression {
                 type_id: bool_type,
@@ -557,8 +559,8 @@ impl<'a> Lowering<'a> {
     }
 
     /// Lowers a loop over the elements of a header stack or list to a loop with an index. The
-    /// elements of a list may have different types, so they are read in the cases of a `switch` on
-    /// the index.
+    /// elements of a list may have different types, so the cases of a `switch` on the index read
+    /// them.
     fn for_in_elements(
         &mut self,
         span: Span,

@@ -115,7 +115,8 @@ impl<'a> Lowering<'a> {
             });
             let annotations = match reference {
                 Some(reference) => self.annotations(&reference.annotations),
-                // As in p4c's P4Info, entries cannot use an action that the source does not list.
+                // As in p4c's P4Info, table entries cannot use an action that the source does not
+                // list.
                 None if action.is_implicit => vec![ir::Annotation {
                     name: "defaultonly".to_owned(),
                     body: ir::AnnotationBody::Empty,
@@ -144,7 +145,7 @@ impl<'a> Lowering<'a> {
         (parameters, types)
     }
 
-    /// Lowers the arguments for the parameters of an action that have a direction.
+    /// Lowers the arguments for those parameters of an action that have a direction.
     fn directed(
         &mut self,
         bound: &[BoundArgument],
@@ -174,8 +175,8 @@ impl<'a> Lowering<'a> {
         self.action_call(default, given, facts)
     }
 
-    /// Lowers an action call of an entry or a default action, with values for the parameters that
-    /// the control plane would set in other entries.
+    /// Lowers the action of an entry or the default action. The call contains values for the
+    /// parameters without a direction, which the control plane sets in its own entries.
     fn action_call(
         &mut self,
         call: &ActionCallFacts,
@@ -241,8 +242,9 @@ impl<'a> Lowering<'a> {
         entries
     }
 
-    /// Returns the priority of each entry of a table, or `None` for each if they cannot overlap.
-    /// The entry with the largest number wins (P4_16 specification, section 14.2.1.4).
+    /// Returns the priority of each entry of a table, or `None` for each entry if the entries
+    /// cannot overlap. The entry with the largest number wins (P4_16 specification, section
+    /// 14.2.1.4).
     fn priorities(
         &mut self,
         table: &'a ast::Table,
@@ -304,8 +306,8 @@ impl<'a> Lowering<'a> {
                 .collect();
             (values, largest_wins)
         } else if annotated.iter().any(Option::is_some) {
-            // p4c's BMv2 back end reads `@priority` this way: the smaller number wins, and the
-            // default is the position of the entry.
+            // p4c's BMv2 back end interprets `@priority` as follows: the smaller number wins, and
+            // the default is the position of the entry.
             let values = annotated
                 .iter()
                 .zip(1..)
@@ -323,7 +325,7 @@ impl<'a> Lowering<'a> {
                 .collect();
             (values, false)
         };
-        // `@priority` may be negative.
+        // The numbers in `@priority` may be negative.
         let numbers = priorities::numbers(&values, Scale { largest_wins, least: 0 });
         numbers.into_iter().map(Some).collect()
     }
@@ -450,8 +452,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Lowers a call of one of the table's actions that is given by name, with constants for the
-    /// parameters without a direction.
+    /// Lowers a call of one of the table's actions, with constants for the parameters without a
+    /// direction.
     fn named_action(
         &mut self,
         value: &'a ast::Expression,
@@ -478,8 +480,8 @@ impl<'a> Lowering<'a> {
         (arguments.len() == wanted).then_some(ir::ActionCall { position, arguments })
     }
 
-    /// Attaches the extern objects that a property names to a table. An object that the property
-    /// constructs itself is created later, with a name of its own.
+    /// Attaches to a table the extern objects to which one of its properties refers. If the
+    /// property constructs an object itself, the object is created later, with a name of its own.
     fn extern_property(
         &mut self,
         table: ir::TableId,
@@ -499,15 +501,15 @@ impl<'a> Lowering<'a> {
             .call(value.id)
             .is_some_and(|facts| matches!(facts.callee, Callee::Constructor { .. }));
         if constructs {
-            // As in p4c, the property's name is not prefixed with the names of instances. It is
-            // unique in the whole program.
+            // As in p4c, the name that the property sets is not prefixed with the names of
+            // instances, and is unique in the whole program.
             let local = names::local_name(&property.annotations, "");
             let name = if local.is_empty() {
                 format!("{table_name}.{}", property.name)
             } else {
                 names::qualified("", &local)
             };
-            // p4c keeps the annotations of the property for an action profile, but not for a direct
+            // p4c copies the annotations of the property to an action profile, but not to a direct
             // counter or meter.
             let annotations = match role {
                 ExternRole::Implementation => self.annotations(&property.annotations),

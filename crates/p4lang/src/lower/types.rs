@@ -1,5 +1,5 @@
-//! Lowering of types. A declared type is lowered once for each list of type arguments, and any
-//! other type once.
+//! Lowering of types. A declared type is lowered once for each distinct list of type arguments, and
+//! any other type is lowered once.
 
 use super::Lowering;
 use crate::ast::{DeclarationId, DeclarationKind};
@@ -8,8 +8,9 @@ use crate::source::Span;
 use ir::bits::Bits;
 
 impl Lowering<'_> {
-    /// Returns a type with the type parameters of the current scope replaced by the types that they
-    /// stand for. If the result is too large, records the error and returns [`Type::Unknown`].
+    /// Returns a type in which the type parameters of the current scope are replaced by the types
+    /// for which they stand. If the result is too large, records the error and returns
+    /// [`Type::Unknown`].
     pub(super) fn concrete(&self, ty: &Type) -> Type {
         let bindings = &self.scope.environment.types;
         if ty.parts_with(bindings).is_none() {
@@ -45,7 +46,7 @@ impl Lowering<'_> {
         id
     }
 
-    /// Returns the IR type of a type that was not lowered before.
+    /// Lowers a type that was not lowered before, and returns the id of the IR type.
     fn new_type(&mut self, ty: &Type) -> ir::TypeId {
         ir::meter::count(1);
         match ty {
@@ -106,7 +107,7 @@ impl Lowering<'_> {
                 _ => self.unknown_type(ty),
             },
             Type::Set(inner) | Type::Name(inner) => self.type_id(inner),
-            // A match kind is represented by the name of the member.
+            // A value of type `match_kind` is represented by the name of the match kind.
             Type::MatchKind => self.program.types.intern(ir::Type::String),
             // These types have no values, and occur only as type arguments of externs. `Any` is the
             // type of an omitted parameter.
@@ -137,8 +138,8 @@ impl Lowering<'_> {
         if let Some(known) = self.types.unnamed.get(&key) {
             return *known;
         }
-        // Programs that produce ever more of these types double with each line. The count grows
-        // with the number of types, so that such programs are refused early.
+        // In some programs, the number of these types doubles with each line. Each type counts for
+        // more elements if there are more types already, so that such programs are refused early.
         self.count_elements(self.program.types.composites.len() as u32 / 8);
         let number = self.types.names;
         self.types.names += 1;
@@ -171,7 +172,7 @@ impl Lowering<'_> {
                 annotations: self.annotations(&field.field.annotations),
             })
             .collect::<Vec<_>>();
-        // A generic composite may become a separate type for each of its uses.
+        // Each use of a generic composite may become a type of its own.
         self.count_elements(1 + fields.len() as u32);
         let annotations = self
             .declaration(declaration)
@@ -241,8 +242,8 @@ impl Lowering<'_> {
         members.iter().position(|known| known.id == member).unwrap_or(0) as u32
     }
 
-    /// Returns the declared type that P4Info describes in addition to the representation. Returns
-    /// `None` if `ty` is neither a `type` nor a serializable enumeration.
+    /// If `ty` is a `type` or a serializable enumeration, returns the declared type, which P4Info
+    /// describes in addition to the underlying type. Returns `None` for any other type.
     pub(super) fn user_type_of(&mut self, ty: &Type) -> Option<ir::UserTypeId> {
         match self.concrete(ty) {
             Type::NewType(id) | Type::SerializableEnum(id) => Some(self.user_type(id)),
@@ -314,12 +315,12 @@ impl Lowering<'_> {
     }
 }
 
-/// The contents of a tuple (if the first element is true) or of a record (if it is false): the
-/// names, types and declared types of its fields.
+/// The contents of a tuple (if the first element is true) or a record (if it is false). Each field
+/// has a name, a type and, if it has one, a declared type.
 pub(super) type Unnamed = (bool, Vec<(String, ir::TypeId, Option<ir::UserTypeId>)>);
 
-/// Returns whether a name has a form that the lowering generates for tuples and records, such as
-/// `tuple_0`.
+/// Returns whether a name has the form of the names that the lowering generates for tuples and
+/// records, such as `tuple_0`.
 fn is_name_of_unnamed(name: &str) -> bool {
     ["tuple_", "record_"].iter().any(|prefix| {
         name.strip_prefix(prefix)

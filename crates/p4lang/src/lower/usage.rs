@@ -1,8 +1,8 @@
-//! Analysis of the parts of a control that are used: the tables that are applied, and the actions
-//! that tables or statements name.
+//! Finds the parts of a control that are used: the tables that are applied, and the actions to
+//! which tables or statements refer.
 //!
 //! p4c removes unused parts before it generates P4Info, and puts copies of top-level actions at the
-//! front of the controls that use them. The lowering does both too.
+//! front of the controls that use them. The lowering does the same.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -15,7 +15,7 @@ use crate::ast::{
 };
 use crate::check::{Constant, Resolution};
 
-/// The declarations that a control uses, both its own and those at top level.
+/// The declarations that a control uses, both inside the control and at top level.
 #[derive(Debug, Default)]
 pub(super) struct Usage {
     /// The tables, actions, functions and instances that are used.
@@ -89,7 +89,7 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// A traversal that finds the declarations used by a control.
+/// A traversal that finds the declarations that a control uses.
 struct Finder<'l, 'a> {
     lowering: &'l Lowering<'a>,
     open: Vec<DeclarationId>,
@@ -124,8 +124,8 @@ impl<'a> Finder<'_, 'a> {
         walk::expression(expression, &mut |met| self.met(met));
     }
 
-    /// Visits a block like [`walk::block`], but skips branches that are known not to run, labels of
-    /// `switch`, and the statements after a `return`.
+    /// Visits a block like [`walk::block`], but skips branches that are known never to run, the
+    /// labels of `switch` statements, and the statements after a `return`.
     fn block(&mut self, block: &'a Block) {
         for statement in &block.statements {
             self.statement(statement);
@@ -150,7 +150,8 @@ impl<'a> Finder<'_, 'a> {
                 }
             }
             StatementKind::Block(block) => self.block(block),
-            // A label names an action of the table, but that does not count as a use.
+            // A label refers to an action of the table, but this does not count as a use of the
+            // action.
             StatementKind::Switch { subject, cases } => {
                 self.expression(subject);
                 for body in cases.iter().filter_map(|case| case.body.as_ref()) {
@@ -175,7 +176,7 @@ impl<'a> Finder<'_, 'a> {
         }
     }
 
-    /// Visits what a declaration refers to.
+    /// Visits everything to which a declaration refers.
     fn declaration(&mut self, id: DeclarationId) {
         let Some(node) = self.lowering.declaration(id) else { return };
         match &node.kind {
@@ -212,7 +213,7 @@ impl<'a> Finder<'_, 'a> {
 }
 
 impl<'a> Lowering<'a> {
-    /// Lowers an action at top level unless it was already lowered.
+    /// Lowers an action at top level, unless it was lowered before.
     pub(super) fn global_action(&mut self, id: DeclarationId) {
         if self.reused.entities.contains_key(&id) {
             return;
@@ -224,9 +225,9 @@ impl<'a> Lowering<'a> {
 
     /// Adds the top-level actions in `usage` to the scope of a control.
     ///
-    /// p4c puts a copy of these actions into each control of the package that uses them. An action
-    /// with a relative name in `@name` is a different one in each control, since its name is
-    /// prefixed with that of the control. Any other action has its declared name in all controls.
+    /// p4c puts a copy of these actions into each control of the package that uses them. If `@name`
+    /// sets a relative name, each control has a different action, since the name of the control is
+    /// prefixed to it. Any other action has its declared name in all controls.
     pub(super) fn global_actions(&mut self, usage: &Usage, scope: &mut super::Scope) {
         let control = scope.prefix.split('.').next().unwrap_or_default().to_owned();
         for id in &usage.global_actions {

@@ -1,9 +1,10 @@
 //! Conversion of annotations to the fields of P4Info: plain text, documentation or structured
 //! annotations.
 //!
-//! p4c prints an annotation that it does not know token by token with blanks between, and an
-//! annotation that it parses as a list of expressions. P4Info files are compared as text, so this
-//! module follows both formats. String literals keep their escape sequences, as in p4c's lexer.
+//! p4c prints an annotation that it does not know token by token, with blanks between the tokens.
+//! An annotation that it parses is printed as a list of expressions. P4Info files are compared as
+//! text, so this module follows both formats. As in p4c's lexer, string literals keep their escape
+//! sequences.
 
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
@@ -19,8 +20,8 @@ use ir::{Annotation, AnnotationBody, AnnotationValue};
 const EXPRESSION_LISTS: [&str; 6] =
     ["command_line", "field_list", "length", "match", "synchronous", "priority"];
 
-/// Returns the last annotation called `name`, which is the one that counts in p4c, or `None` if
-/// there is none.
+/// Returns the last annotation called `name`, or `None` if there is none. If there are several, p4c
+/// uses the last one too.
 pub(super) fn find<'a>(annotations: &'a [Annotation], name: &str) -> Option<&'a Annotation> {
     annotations.iter().rev().find(|annotation| annotation.name == name)
 }
@@ -31,14 +32,14 @@ pub(super) fn hidden(annotations: &[Annotation]) -> bool {
 }
 
 /// Returns the name that the annotation `@name` sets, or `name` if there is no such annotation. A
-/// leading dot, which marks an absolute name, is removed.
+/// leading dot, which marks a name as absolute, is removed.
 pub(super) fn control_plane_name<'a>(annotations: &'a [Annotation], name: &'a str) -> &'a str {
     let name = find(annotations, "name").and_then(Annotation::single_string).unwrap_or(name);
     name.strip_prefix('.').unwrap_or(name)
 }
 
-/// Returns the number of the annotation `@id(number)`, or `None` if there is no such annotation. If
-/// its body is not such a number, returns the text of the annotation as an error.
+/// Returns the number in the annotation `@id(number)`, or `None` if there is no such annotation. If
+/// its body is not an identifier, returns the text of the annotation as an error.
 pub(super) fn identifier(annotations: &[Annotation]) -> Result<Option<u32>, String> {
     let Some(annotation) = find(annotations, "id") else { return Ok(None) };
     integer(annotation)
@@ -101,7 +102,7 @@ pub(super) fn text_of(annotation: &Annotation) -> String {
     text
 }
 
-/// The annotations of an object as P4Info carries them, divided into the fields of its messages.
+/// The annotations of an object as P4Info contains them, divided into the fields of its messages.
 #[derive(Default)]
 pub(super) struct Passed {
     pub(super) texts: Vec<String>,
@@ -110,8 +111,8 @@ pub(super) struct Passed {
 }
 
 /// Converts the annotations of an object to the fields of P4Info. Names, identifiers and the
-/// annotations in `left_out` are not included, since other fields contain them. Documentation is
-/// returned separately.
+/// annotations in `left_out` are not included, since other fields of P4Info contain them.
+/// Documentation has its own field.
 pub(super) fn pass(annotations: &[Annotation], left_out: &[&str], errors: &mut Faults) -> Passed {
     let mut passed = Passed::default();
     for annotation in annotations {

@@ -1,16 +1,16 @@
-//! Conversion of values to the byte strings of P4Runtime. Like p4c, this module pads them to the
-//! width of the type, which P4Runtime permits in addition to the canonical form.
+//! Conversion of values to the byte strings of P4Runtime. As in p4c, the bytes are padded to the
+//! width of the type. P4Runtime permits this in addition to its canonical form, the shortest one.
 
 use ir::Value;
 use ir::bits::Bits;
 
-/// Returns the bytes of a value, padded to whole bytes, most significant byte first.
+/// Returns the bytes of a value, most significant byte first, padded to whole bytes.
 pub(super) fn padded(bits: &Bits) -> Vec<u8> {
     bits.to_be_bytes()
 }
 
-/// Returns the bytes of a constant, padded to its own width, or `None` if values of its type have
-/// no byte string.
+/// Returns the bytes of a constant, padded to its own width, or `None` if a constant of this type
+/// cannot be written as bytes.
 pub(super) fn of_value(value: &Value) -> Option<Vec<u8>> {
     match value {
         Value::Bits(bits) => Some(padded(bits)),
@@ -19,8 +19,8 @@ pub(super) fn of_value(value: &Value) -> Option<Vec<u8>> {
     }
 }
 
-/// Returns the bytes of a constant, padded to `width`, the width in bits of the type that
-/// controllers use for it. If `width` is 0, the constant keeps its own width.
+/// Returns the bytes of a constant, padded to `width` bits, which is the width of the type that
+/// controllers use for it. If `width` is 0, the bytes are padded to the constant's own width.
 pub(super) fn of_value_in(value: &Value, width: i32) -> Option<Vec<u8>> {
     let bytes = of_value(value)?;
     let wanted = usize::try_from(width).map_or(0, |bits| bits.div_ceil(8));
@@ -30,10 +30,10 @@ pub(super) fn of_value_in(value: &Value, width: i32) -> Option<Vec<u8>> {
     Some(padded)
 }
 
-/// Converts a value to bits, or to `None` if a value of its type has no bits. A `bool` becomes
-/// `bit<1>`. Errors and members of enumerations without an underlying type become their positions
-/// in 32 bits, as in BMv2. P4Info does not specify the width of the latter two, and p4c refuses
-/// entries with them.
+/// Converts a value to bits, or returns `None` if a value of its type has no bits. A `bool` becomes
+/// a `bit<1>`. An error, or a member of an enumeration without an underlying type, becomes its
+/// position as a number of 32 bits, as in BMv2. P4Info does not specify a width for these two, and
+/// p4c refuses entries with them.
 pub(super) fn as_bits(value: &Value) -> Option<Bits> {
     match value {
         Value::Bits(bits) => Some(bits.clone()),

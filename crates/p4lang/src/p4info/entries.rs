@@ -1,7 +1,7 @@
-//! Conversion of table entries in the source to a P4Runtime write request, for targets that load
-//! entries that way.
+//! Conversion of the table entries that a program declares to a P4Runtime write request, for
+//! targets to which entries are loaded by such a request.
 //!
-//! As P4Runtime requires, fields that match every value are omitted, and bits outside a mask are
+//! As P4Runtime requires, matches that accept every value are omitted, and bits outside a mask are
 //! zero.
 
 use p4runtime::proto::v1::{self, WriteRequest, entity, field_match, table_action, update};
@@ -52,8 +52,8 @@ pub(super) fn write_request(
 }
 
 /// Returns the priority of an entry in the write request. Constant entries are numbered in source
-/// order, from the number of entries down to 1. Any other entry keeps its own priority if the
-/// program sets one.
+/// order, from the number of entries down to 1. Any other entry keeps the priority that the program
+/// sets, if it sets one.
 fn priority(table: &Table, entry: &Entry, position: usize) -> i32 {
     let by_order = table.entries.len().saturating_sub(position);
     let own = entry.priority.filter(|_| !table.entries_are_const);
@@ -165,7 +165,8 @@ fn field_match(
     })
 }
 
-/// Returns the number of leading ones in `mask`, or `None` if it has ones after a zero.
+/// Returns the number of leading ones in `mask`, or `None` if ones follow a zero, so that it is not
+/// a prefix mask.
 fn prefix_length(mask: &Bits) -> Option<u32> {
     let width = mask.width();
     let ones = (0..width).rev().take_while(|position| mask.bit(*position)).count();

@@ -7,10 +7,10 @@ use ir::{Location, Violation};
 #[error("{kind}")]
 #[non_exhaustive]
 pub struct P4InfoError {
-    /// The kind of fault.
+    /// The kind of error.
     pub kind: P4InfoErrorKind,
-    /// The location of the declaration that has the fault, in the files of the program. `None` if
-    /// the program has no source, or if the fault concerns the whole program.
+    /// The location of the declaration that has the error, in the files of the program. `None` if
+    /// the program has no source, or if the error concerns the whole program.
     pub location: Option<Location>,
 }
 
@@ -20,14 +20,15 @@ impl From<P4InfoErrorKind> for P4InfoError {
     }
 }
 
-/// The kind of fault in a program whose P4Info cannot be generated.
+/// The reason why the P4Info of a program cannot be generated.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum P4InfoErrorKind {
     /// The program violates an invariant of the intermediate representation.
     #[error("the program is not consistent: {0}")]
     Program(#[from] Violation),
-    /// The architecture is not v1model, PSA or PNA, whose externs P4Info supports.
+    /// The architecture is not v1model, PSA or PNA. P4Info supports the externs of only these
+    /// three.
     #[error("P4Info is defined for v1model, PSA and PNA, not for `{0}`")]
     Architecture(String),
     /// The body of the annotation `@id` is not an identifier.
@@ -38,8 +39,8 @@ pub enum P4InfoErrorKind {
         /// The text of the annotation.
         text: String,
     },
-    /// The identifier in the annotation `@id` of an object belongs to another kind of object, as
-    /// its most significant byte shows.
+    /// The identifier that `@id` sets for an object is that of another kind of object, as its most
+    /// significant byte shows.
     #[error("{name}: @id({id:#x}): the most significant byte must be 0 or {prefix:#04x}")]
     Prefix {
         /// The name of the object.
@@ -49,7 +50,7 @@ pub enum P4InfoErrorKind {
         /// The most significant byte of identifiers for this kind of object.
         prefix: u8,
     },
-    /// Two objects have the same identifier in their annotations `@id`.
+    /// Two objects have the same identifier, which their annotations `@id` set.
     #[error("{name}: @id({id:#x}) is already that of another object")]
     DuplicateId {
         /// The name of the second object.
@@ -57,7 +58,7 @@ pub enum P4InfoErrorKind {
         /// The identifier.
         id: u32,
     },
-    /// The `@id` of a parameter, match field or header field is 0, is not a number, or is used
+    /// The `@id` of a parameter, match field or header field is 0, is not a number, or occurs
     /// twice.
     #[error("{owner}: {text}: identifiers of fields are numbers above 0, each used once")]
     FieldId {
@@ -74,7 +75,7 @@ pub enum P4InfoErrorKind {
         /// The name that the two objects have.
         name: String,
     },
-    /// Two keys of a table have the same name, because annotations set it.
+    /// Two keys of a table have the same name, which annotations set.
     #[error("table {table}: two keys have the name `{name}`; rename one with @name")]
     DuplicateKey {
         /// The name of the table.
@@ -97,7 +98,8 @@ pub enum P4InfoErrorKind {
         /// The name of the annotation.
         annotation: String,
     },
-    /// The original type of a type with `@p4runtime_translation` has no fixed number of bits.
+    /// A type has the annotation `@p4runtime_translation`, but the type on which it is based has no
+    /// fixed number of bits.
     #[error("type {name}: @p4runtime_translation needs bit<W> or int<W> as the original type")]
     Translation {
         /// The name of the type.
@@ -108,7 +110,7 @@ pub enum P4InfoErrorKind {
     TranslationMappings {
         /// The name of the type.
         name: String,
-        /// The reason, which follows the name of the annotation.
+        /// The reason. In the message, it follows the name of the annotation.
         reason: String,
     },
     /// The arguments of `@p4runtime_translation` are invalid.
@@ -120,7 +122,7 @@ pub enum P4InfoErrorKind {
         /// The name of the type.
         name: String,
     },
-    /// The type of an action parameter has no values in P4Runtime.
+    /// The type of an action parameter is one whose values P4Runtime cannot express.
     #[error("action {action}: parameter `{parameter}` must be bits, `bool` or an enumeration")]
     ParameterType {
         /// The name of the action.
@@ -128,7 +130,7 @@ pub enum P4InfoErrorKind {
         /// The name of the parameter.
         parameter: String,
     },
-    /// The elements of a value set have a type that cannot be that of match fields.
+    /// The elements of a value set have a type that a match field cannot have.
     #[error(
         "value set {name}: P4Runtime has sets of bit<W>, of structs of bit<W> and of enumerations \
          with representation, matched in any way but `selector`"
@@ -137,13 +139,13 @@ pub enum P4InfoErrorKind {
         /// The name of the value set.
         name: String,
     },
-    /// The elements of a value set are structs with a field that cannot be a match field.
+    /// The elements of a value set are structs, and one of their fields cannot be a match field.
     #[error("value set {name}: P4Runtime has no sets of structs with other fields than bit<W>")]
     ValueSetField {
         /// The name of the value set.
         name: String,
     },
-    /// The annotation `@controller_header` of a header has no name as its argument.
+    /// The argument of the annotation `@controller_header` of a header is not a name.
     #[error("header {header}: @controller_header needs a string, \"packet_in\" or \"packet_out\"")]
     ControllerHeader {
         /// The name of the header.
@@ -181,7 +183,8 @@ pub enum P4InfoErrorKind {
     },
 }
 
-/// A collector of the faults in a program, with the location of the object that is being processed.
+/// A collector of the errors in a program. It adds the location of the object that is being
+/// processed.
 #[derive(Default)]
 pub(super) struct Faults {
     pub(super) found: Vec<P4InfoError>,
@@ -189,8 +192,8 @@ pub(super) struct Faults {
 }
 
 impl Faults {
-    /// Sets the location of the object that is processed from now on, which faults then have.
-    /// Returns the location of the previous object.
+    /// Sets the location of the object that is processed from now on, which is the location of
+    /// further errors. Returns the location that was set before.
     pub(super) fn at(&mut self, location: Option<Location>) -> Option<Location> {
         std::mem::replace(&mut self.at, location)
     }

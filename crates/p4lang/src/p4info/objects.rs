@@ -22,7 +22,7 @@ use ir::{
     TableImplementation, Type, UserTypeId, UserTypeKind, Value,
 };
 
-/// The `size` in P4Info of tables whose source does not specify one.
+/// The `size` that P4Info states for tables whose source does not specify one.
 const DEFAULT_TABLE_SIZE: i64 = 1024;
 
 /// A builder of the P4Info of one program.
@@ -32,7 +32,7 @@ pub(super) struct Builder<'p> {
     pub(super) types: TypeCollector<'p>,
     pub(super) info: P4Info,
     pub(super) errors: Faults,
-    /// The digests of v1model: the type of the data and the name of each.
+    /// The digests of a v1model program: the type of the data, and the name of each.
     pub(super) digests: Vec<(ir::TypeId, String)>,
 }
 
@@ -53,7 +53,7 @@ impl<'p> Builder<'p> {
         let name = source.name.as_str();
         let match_fields = self.match_fields(source);
         let actions = &self.program.actions;
-        // P4Info does not contain hidden actions, so they cannot be referred to.
+        // P4Info does not contain hidden actions, so tables in P4Info cannot refer to them.
         let is_visible = |reference: &&ir::ActionReference| {
             let action = actions.get(reference.action.index());
             action.is_some_and(|action| !hidden(&action.annotations))
@@ -105,8 +105,8 @@ impl<'p> Builder<'p> {
         let mut given = BTreeSet::new();
         for (key, id) in table.keys.iter().zip(ids) {
             let Some(kind) = match_kind(&key.match_kind) else { continue };
-            // Two keys may have the same name unless annotations set it, because one field may be
-            // matched twice.
+            // Two keys may have the same name if annotations do not set it, because a table may
+            // match one field twice.
             if let Some(name) = find(&key.annotations, "name").and_then(Annotation::single_string)
                 && !given.insert(name)
             {
@@ -114,7 +114,7 @@ impl<'p> Builder<'p> {
                 self.errors.push(P4InfoErrorKind::DuplicateKey { table, name });
             }
             let ty = key.expression.type_id;
-            // Add the named types of the key to the type information.
+            // This adds the named types of the key to the type information.
             self.types.specify(ty, key.user_type, &mut self.errors);
             let passed = pass(&key.annotations, &[], &mut self.errors);
             fields.push(MatchField {
@@ -247,7 +247,7 @@ impl<'p> Builder<'p> {
             }
             self.errors.at(action.location);
             match listed.get(action.name.as_str()) {
-                // This is a copy, for another control, of an action at top level.
+                // This is a copy of a top-level action for another control.
                 Some(location) if *location == action.location => continue,
                 Some(_) => {
                     let name = action.name.clone();
@@ -262,8 +262,8 @@ impl<'p> Builder<'p> {
     }
 
     /// Builds the P4Info message of an action. Parameters whose values come from the program are
-    /// omitted: those with a direction, and all parameters of an action that only controls call and
-    /// no table refers to.
+    /// omitted. These are the parameters with a direction and, if `called_only` is true because
+    /// controls call the action and no table refers to it, all parameters.
     fn action(&mut self, source: &'p ir::Action, called_only: bool) -> Action {
         let given: Vec<_> = source.control_plane_parameters().filter(|_| !called_only).collect();
         let ids = self.field_ids(&source.name, given.iter().map(|p| &p.annotations));
@@ -351,8 +351,8 @@ impl<'p> Builder<'p> {
         }
     }
 
-    /// Describes the type of the data of an extern instance, which is the first type argument.
-    /// Returns `None` for an extern without type arguments.
+    /// Describes the type of the data of an extern instance, which is its first type argument.
+    /// Returns `None` if the extern has no type arguments.
     fn data_type(
         &mut self,
         instance: &ExternInstance,
@@ -363,8 +363,9 @@ impl<'p> Builder<'p> {
     }
 
     /// Returns the declared type of the index of an extern instance, or `None` if it has none. In
-    /// PSA and PNA, it is a type argument, which follows that for the data if there is one. v1model
-    /// has this type argument too since April 2020, but p4c does not include it in P4Info.
+    /// PSA and PNA, the type of the index is a type argument, after that of the data if there is
+    /// one. v1model has the same type argument since April 2020, but p4c does not include it in
+    /// P4Info.
     fn index_type_name(
         &mut self,
         instance: &ExternInstance,
@@ -425,8 +426,8 @@ impl<'p> Builder<'p> {
         self.info.action_profiles.push(profile);
     }
 
-    /// Returns the identifiers of the tables that use the given action profile, in lexical order of
-    /// the tables' names.
+    /// Returns the identifiers of the tables that use the given action profile, in the lexical
+    /// order of the tables' names.
     fn tables_of_profile(&self, instance: &ExternInstance) -> Vec<u32> {
         let mut names: Vec<&str> = self
             .program
@@ -478,8 +479,8 @@ impl<'p> Builder<'p> {
         }
     }
 
-    /// Returns the constructor argument `type` of a counter or meter, the name of an enumeration
-    /// member, or an empty string if there is no such argument.
+    /// Returns the constructor argument `type` of a counter or meter, which is the name of an
+    /// enumeration member. Returns an empty string if there is no such argument.
     fn unit(&self, instance: &ExternInstance) -> &'p str {
         let Some(argument) = instance.arguments.iter().find(|argument| argument.name == "type")
         else {
@@ -497,7 +498,7 @@ impl<'p> Builder<'p> {
         }
     }
 
-    /// Adds the digests of v1model, which calls of `digest` send, to the P4Info.
+    /// Adds to the P4Info the digests that a v1model program sends by calls of `digest`.
     pub(super) fn digest_calls(&mut self) {
         for (ty, name) in std::mem::take(&mut self.digests) {
             let id = self.symbols.id(Kind::Digest, &name);
@@ -510,8 +511,8 @@ impl<'p> Builder<'p> {
         }
     }
 
-    /// Adds the headers that packets from and to the controller have, which the annotation
-    /// `@controller_header` marks.
+    /// Adds to the P4Info the headers of packets from and to the controller. The annotation
+    /// `@controller_header` marks these headers.
     pub(super) fn controller_headers(&mut self) {
         let program = self.program;
         for composite in &program.types.composites {
@@ -571,8 +572,8 @@ impl<'p> Builder<'p> {
         }
     }
 
-    /// Returns the error for a value set whose elements P4Runtime cannot describe with match
-    /// fields, and `None` for any other value set.
+    /// If P4Runtime cannot describe the elements of a value set as match fields, returns an error.
+    /// Returns `None` otherwise.
     fn value_set_misfit(&self, set: &ir::ValueSet) -> Option<P4InfoErrorKind> {
         let types = &self.program.types;
         let enumeration = |id: UserTypeId| {
@@ -605,7 +606,7 @@ impl<'p> Builder<'p> {
             self.errors.push(misfit);
         }
         let exact = Some(match_field::Match::MatchType(match_field::MatchType::Exact.into()));
-        // As in p4c, a serializable enumeration yields a field for each member.
+        // As in p4c, there is a field for each member of a serializable enumeration.
         if let Some(UserTypeKind::SerializableEnum { members, .. }) = set
             .user_type
             .and_then(|id| self.program.types.user_types.get(id.index()))
@@ -662,9 +663,9 @@ impl<'p> Builder<'p> {
     }
 }
 
-/// Returns the identifiers of the fields or parameters with the given annotations. An `@id` sets
-/// the identifier. Any other field gets the first unused number of a count that starts at 1 and
-/// that each field with an `@id` advances by one. The text of an invalid `@id` is returned as an
+/// Returns the identifiers of fields or parameters, given the annotations of each. An `@id` sets
+/// the identifier. Any other field has the next unused number of a counter, which starts at 1 and
+/// which fields with an `@id` advance too. If an `@id` is invalid, its text is returned as an
 /// error.
 pub(super) fn field_ids<'a>(
     annotations: impl Iterator<Item = &'a Vec<Annotation>>,
@@ -695,7 +696,7 @@ pub(super) fn field_ids<'a>(
 }
 
 /// Returns the kind of P4Info object that represents an extern instance of any architecture, or
-/// `None` if P4Info does not contain the instance.
+/// `None` if the instance is not part of P4Info.
 pub(super) fn role(program: &ir::Program, instance: &ExternInstance) -> Option<Kind> {
     if !super::architecture(program).may_have_extern(&instance.extern_type) {
         return None;
@@ -730,8 +731,8 @@ fn size(instance: &ExternInstance) -> i64 {
         .unwrap_or(0)
 }
 
-/// Converts a match kind to that of P4Info. Returns `None` for `selector`, since the inputs of an
-/// action selector are not match fields.
+/// Converts a match kind to the match type of P4Info. Returns `None` for `selector`, since the
+/// inputs of an action selector are not match fields.
 fn match_kind(kind: &MatchKind) -> Option<match_field::Match> {
     use match_field::{Match, MatchType};
     Some(match kind {

@@ -39,8 +39,8 @@ pub(super) fn package_info(program: &Program, errors: &mut Faults) -> PkgInfo {
     info
 }
 
-/// Sets the field of `info` that a key of the annotation `@pkginfo` names. Unknown keys are
-/// ignored; p4c ignores them with a warning.
+/// Sets the field of `info` to which a key of the annotation `@pkginfo` refers. Unknown keys are
+/// ignored, while p4c also warns of them.
 fn set_text(info: &mut PkgInfo, key: &str, value: Option<&AnnotationValue>, errors: &mut Faults) {
     let field = match key {
         "name" => &mut info.name,
@@ -61,7 +61,7 @@ fn set_text(info: &mut PkgInfo, key: &str, value: Option<&AnnotationValue>, erro
     }
 }
 
-/// Sets the field of `info` that a key of the annotation `@platform_property` names.
+/// Sets the field of `info` to which a key of the annotation `@platform_property` refers.
 fn set_property(
     info: &mut PkgInfo,
     key: &str,

@@ -2,10 +2,10 @@
 //!
 //! p4c generates P4Info after its front end has removed unused declarations, inlined controls, and
 //! copied top-level actions into every control that uses them. P4Info therefore contains a table if
-//! it is applied. It contains an action if such a table refers to it or if a control calls it; an
-//! action that only other actions call is inlined. In each control of the package, the top-level
-//! actions come first, in the order in which the control's tables refer to them and then its
-//! statements call them.
+//! it is applied. It contains an action if an applied table refers to it, or if a control calls it.
+//! An action that only other actions call is inlined and not included. In each control of the
+//! package, the top-level actions come first. Those to which the control's tables refer precede
+//! those that its statements call, in the order of these references and calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,9 +23,9 @@ pub(super) struct Reach {
     seen_tables: BTreeSet<TableId>,
     /// The actions to which applied tables refer or that controls call, each once.
     pub(super) actions: Vec<ActionId>,
-    /// The actions among `actions` to which no table refers. p4c removes their parameters.
+    /// The actions in `actions` to which no table refers. p4c removes their parameters.
     pub(super) called_only: BTreeSet<ActionId>,
-    /// The types of the data in calls of v1model's `digest`, one for each call.
+    /// For each call of v1model's `digest`, the type of its data.
     pub(super) digests: Vec<TypeId>,
     /// Whether a control or an action calls an extern function.
     pub(super) calls_extern_functions: bool,
@@ -37,8 +37,8 @@ pub(super) fn reach(program: &Program) -> Reach {
     let mut reach = Reach::default();
     let mut controls = Vec::new();
     top_level_controls(&program.main, &mut controls);
-    // Use the order of instantiation. Packages may be declared in another order than that of the
-    // arguments of `main`.
+    // The order is that in which controls are instantiated. A package may declare its parameters in
+    // another order.
     controls.sort_unstable();
     let mut seen_actions = BTreeSet::new();
     for control in controls {
@@ -50,7 +50,7 @@ pub(super) fn reach(program: &Program) -> Reach {
     reach
 }
 
-/// Adds to `found` the value sets that the reachable states of a parser use. p4c removes the
+/// Adds to `found` the value sets that the reachable states of a parser use. p4c removes all
 /// others.
 fn value_sets(parser: &Parser, found: &mut BTreeSet<ValueSetId>) {
     let mut seen = BTreeSet::new();
@@ -71,8 +71,8 @@ fn value_sets(parser: &Parser, found: &mut BTreeSet<ValueSetId>) {
     }
 }
 
-/// Appends the controls among the arguments of a package, and of the packages among its arguments,
-/// to `controls`.
+/// Appends the controls among the arguments of a package to `controls`. Packages among the
+/// arguments are searched too.
 fn top_level_controls(package: &Package, controls: &mut Vec<ControlId>) {
     for argument in &package.arguments {
         match &argument.value {
@@ -85,8 +85,7 @@ fn top_level_controls(package: &Package, controls: &mut Vec<ControlId>) {
     }
 }
 
-/// Adds what a control that is part of the package reaches, in the order in which p4c would list
-/// it.
+/// Adds the objects that a control of the package reaches, in the order in which p4c lists them.
 fn one_control(
     program: &Program,
     control: ControlId,
@@ -101,8 +100,8 @@ fn one_control(
         .map(|(position, _)| TableId(position))
         .filter(|table| body.tables.contains(table) && reach.seen_tables.insert(*table))
         .collect();
-    // p4c copies an action for each table that refers to it and for each call, which multiplies its
-    // calls of `digest`.
+    // p4c copies an action for each table that refers to it and for each call of it. Each copy has
+    // its own calls of `digest`.
     let mut copies: BTreeMap<ActionId, usize> = BTreeMap::new();
     for table in &tables {
         let references = program.tables[table.index()].actions.iter();
@@ -154,8 +153,8 @@ impl Reach {
 /// The nesting depth up to which [`always_leaves`] examines statements.
 const DEEPEST: usize = 200;
 
-/// Returns whether the block contains a `return`. In a block without one, p4c keeps even the
-/// statements after an `exit`.
+/// Returns whether the block contains a `return`. If it does not, p4c keeps even the statements
+/// after an `exit`.
 fn has_return(block: &Block) -> bool {
     let mut pending = vec![block.iter()];
     while let Some(block) = pending.last_mut() {
@@ -179,8 +178,8 @@ fn has_return(block: &Block) -> bool {
     false
 }
 
-/// Returns whether a statement always leaves its block, so that p4c recognises the statements after
-/// it as unreachable. p4c does not examine `switch` statements for this.
+/// Returns whether execution always leaves the block at this statement, so that p4c recognises the
+/// statements after it as unreachable. p4c does not examine `switch` statements for this purpose.
 fn always_leaves(statement: &Statement, depth: usize) -> bool {
     let leaves = |block: &Block| {
         depth > 0 && block.iter().any(|statement| always_leaves(statement, depth - 1))
@@ -192,19 +191,19 @@ fn always_leaves(statement: &Statement, depth: usize) -> bool {
     }
 }
 
-/// A traversal of statements and of everything that they call. Each callee is visited once.
+/// A traversal of statements and of everything that they call. It visits each callee once.
 struct Walk<'p> {
     program: &'p Program,
     controls: BTreeSet<ControlId>,
     actions: BTreeSet<ActionId>,
-    /// The actions that controls call, once for each call. Actions that other actions call are not
-    /// included.
+    /// The actions that controls call, with one element for each call. Calls by other actions are
+    /// not included.
     called: Vec<ActionId>,
-    /// Whether the statements that are being visited are those of an action.
+    /// Whether the statements that are being visited belong to an action.
     in_action: bool,
     functions: BTreeSet<FunctionId>,
     tables: BTreeSet<TableId>,
-    /// The types of the data in calls of v1model's `digest`, one for each call.
+    /// For each call of v1model's `digest`, the type of its data.
     digests: Vec<TypeId>,
     calls_extern_functions: bool,
 }
@@ -232,9 +231,8 @@ impl<'p> Walk<'p> {
         }
     }
 
-    /// Visits a call of an action. The first traversal, of controls, only records the action. The
-    /// bodies of actions are visited in a second traversal, together with the actions that they
-    /// call.
+    /// Visits a call of an action. The first traversal, which visits controls, only records the
+    /// action. A second traversal visits the bodies of actions, including actions that they call.
     fn action(&mut self, action: ActionId) {
         if !self.in_action {
             self.called.push(action);

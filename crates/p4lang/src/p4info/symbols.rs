@@ -1,9 +1,9 @@
 //! Identifiers and aliases of P4Info objects.
 //!
-//! An object must get the identifier that p4c assigns to it, so the scheme is p4c's
-//! (`p4RuntimeSymbolTable`). The most significant byte of an identifier is the kind of object, and
-//! the remaining 24 bits are the low bits of a hash of the name (Jenkins's one-at-a-time hash).
-//! Names are hashed in lexical order, and if an identifier is in use, the next free one is taken.
+//! An object must have the identifier that p4c assigns to it, so the scheme is that of p4c
+//! (`p4RuntimeSymbolTable`). The most significant byte of an identifier is the kind of object. The
+//! remaining 24 bits are the low bits of a hash of the name (Jenkins's one-at-a-time hash). Names
+//! are hashed in lexical order, and if an identifier is in use, the next unused one is taken.
 //! Identifiers that `@id` sets are assigned before all others. The alias of an object is the
 //! shortest dotted suffix of its name that is not a suffix of another name.
 
@@ -13,8 +13,8 @@ use super::annotations::identifier;
 use super::fault::{Faults, P4InfoErrorKind};
 use ir::Annotation;
 
-/// The kind of an object: the most significant byte of its identifier (P4Runtime specification,
-/// section 6.3).
+/// The kind of an object. Its number is the most significant byte of the object's identifier
+/// (P4Runtime specification, section 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     Action = 0x01,
@@ -47,8 +47,8 @@ pub(super) struct Collector {
 }
 
 impl Collector {
-    /// Adds the name of an object, unless it was already added. The annotation `@id` among
-    /// `annotations` sets its identifier.
+    /// Adds the name of an object, unless it was added before. An `@id` in `annotations` sets its
+    /// identifier.
     pub(super) fn add(
         &mut self,
         kind: Kind,
@@ -108,8 +108,8 @@ impl Collector {
     }
 }
 
-/// Returns the first identifier at or after `start` that is not in `taken`. There are 2^24
-/// identifiers of each kind, far more than names.
+/// Returns the first identifier at or after `start` that is not in `taken`. Each kind of object has
+/// 2^24 identifiers, far more than a program has names.
 fn probe(kind: Kind, start: u32, taken: &BTreeSet<u32>) -> u32 {
     let mut hash = start;
     loop {
@@ -144,8 +144,8 @@ pub(super) struct Symbols {
 }
 
 impl Symbols {
-    /// Returns the identifier of the object of this kind and name, or 0 if its name was not
-    /// collected.
+    /// Returns the identifier of the object with the given kind and name, or 0 if the object was
+    /// not added to the `Collector`.
     pub(super) fn id(&self, kind: Kind, name: &str) -> u32 {
         self.ids.get(&(kind as u8, name.to_owned())).copied().unwrap_or(0)
     }
@@ -156,7 +156,7 @@ impl Symbols {
     }
 }
 
-/// The number of distinct names that end with each dotted suffix.
+/// For each dotted suffix, the number of distinct names that end with it.
 #[derive(Default)]
 struct Suffixes {
     names: BTreeSet<String>,

@@ -1,5 +1,5 @@
-//! Conversion of types to P4Info: the specification of data types, and `type_info` with the named
-//! types that they use.
+//! Conversion of types to P4Info: descriptions of data types, and `type_info` with the named types
+//! that these descriptions use.
 
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
@@ -22,7 +22,7 @@ use ir::{
     UserTypeId, UserTypeKind,
 };
 
-/// The type of the values that controllers use for a type with `@p4runtime_translation` (P4Runtime
+/// The type that controllers use for the values of a type with `@p4runtime_translation` (P4Runtime
 /// specification, section 17).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ControllerType {
@@ -31,7 +31,8 @@ enum ControllerType {
 }
 
 /// Parses the annotation `@p4runtime_translation(uri, string)`, `(uri, bit<W>)` or `(uri, W)`.
-/// Returns the URI and the type, or `None` if there is no such annotation or its form is invalid.
+/// Returns the URI and the type that controllers use, or `None` if there is no such annotation or
+/// its form is invalid.
 fn translation(annotations: &[Annotation]) -> Option<(String, ControllerType)> {
     let annotation = find(annotations, "p4runtime_translation")?;
     let AnnotationBody::Tokens(tokens) = &annotation.body else { return None };
@@ -74,9 +75,9 @@ impl<'p> TypeCollector<'p> {
         self.program.types.user_types.get(id?.index())
     }
 
-    /// Returns the width in bits of a value as the control plane sees it. The width is that of the
-    /// type to which `@p4runtime_translation` translates the declared type, if it does. It is 0 for
-    /// strings and `error`.
+    /// Returns the width in bits of a value as the control plane sees it. If
+    /// `@p4runtime_translation` translates the declared type, this is the width of the resulting
+    /// type. It is 0 for strings and `error`.
     pub(super) fn control_plane_width(&self, ty: TypeId, user: Option<UserTypeId>) -> i32 {
         if let Some(user) = self.user_type(user)
             && let Some((_, controller)) = translation(&user.annotations)
@@ -87,8 +88,8 @@ impl<'p> TypeCollector<'p> {
             };
         }
         match self.program.types.get(ty) {
-            // The width is not constant. p4c counts the bits that are always present, which are
-            // none.
+            // The width is not constant. p4c counts only the bits that are always present, and
+            // there are none.
             Type::Varbits { .. } => 0,
             _ => self
                 .program
@@ -98,8 +99,8 @@ impl<'p> TypeCollector<'p> {
         }
     }
 
-    /// Returns the name of a declared type for the P4Info fields `type_name` and `index_type_name`.
-    /// Returns `None` unless the type is declared with `type`.
+    /// Returns the name of a type that is declared with `type`, for the P4Info fields `type_name`
+    /// and `index_type_name`. Returns `None` for any other type.
     pub(super) fn type_name(&self, user: Option<UserTypeId>) -> Option<P4NamedType> {
         let user = self.user_type(user)?;
         matches!(user.kind, UserTypeKind::NewType { .. })
@@ -115,7 +116,7 @@ impl<'p> TypeCollector<'p> {
         Some(P4NamedType { name })
     }
 
-    /// Returns the P4Info description of a type, and collects the named types in it.
+    /// Returns the P4Info description of a type, and collects the named types that it contains.
     pub(super) fn specify(
         &mut self,
         ty: TypeId,
@@ -300,8 +301,8 @@ impl<'p> TypeCollector<'p> {
         }
     }
 
-    /// Returns the P4Info description of a `type` declaration. If it is based on other such
-    /// declarations, the type at the end of the chain is described.
+    /// Returns the P4Info description of a `type` declaration. If it is based on another `type`,
+    /// and so on, the type at the end of the chain is described.
     fn new_type(
         &mut self,
         user: &'p UserType,
@@ -310,7 +311,7 @@ impl<'p> TypeCollector<'p> {
         errors: &mut Faults,
     ) -> P4NewTypeSpec {
         let mut end = (original, original_user_type);
-        // The chain cannot be longer than the list of all user types.
+        // The chain cannot be longer than the list of declared types.
         for _ in 0..self.program.types.user_types.len() {
             match self.user_type(end.1).map(|user| &user.kind) {
                 Some(UserTypeKind::NewType { original, original_user_type }) => {
@@ -359,8 +360,8 @@ impl<'p> TypeCollector<'p> {
         spec
     }
 
-    /// Returns the reason why the numbers that a type assigns to strings are invalid, if they are.
-    /// `original` is the type of the numbers.
+    /// If the numbers that a type assigns to strings are invalid, returns the reason. `original` is
+    /// the type of these numbers.
     fn fault_of_mappings(&self, spec: &P4NewTypeSpec, original: TypeId) -> Option<String> {
         let pairs = match translation_mappings(spec) {
             Ok(pairs) => pairs,
@@ -374,8 +375,8 @@ impl<'p> TypeCollector<'p> {
     }
 }
 
-/// Returns the name of a struct, header or header union in P4Info. p4c makes a numbered copy of a
-/// generic type for each list of type arguments.
+/// Returns the name that a struct, header or header union has in P4Info. p4c makes a numbered copy
+/// of a generic type for each distinct list of type arguments.
 pub(super) fn composite_name(program: &Program, composite: &Composite) -> String {
     let name = control_plane_name(&composite.annotations, &composite.name);
     let Some((base, _)) = name.split_once('<') else { return name.to_owned() };
@@ -396,7 +397,7 @@ fn field_name(field: &Field) -> String {
     control_plane_name(&field.annotations, &field.name).to_owned()
 }
 
-/// A field of a header after the fields of nested structs have replaced the structs.
+/// A field of a header in which nested structs are replaced by their fields.
 pub(super) struct FlatField {
     pub(super) name: String,
     pub(super) type_id: TypeId,
@@ -405,8 +406,8 @@ pub(super) struct FlatField {
 }
 
 /// Returns the fields of a header, with nested structs replaced by their fields. A field of a
-/// nested struct gets a dotted name. It also gets the annotations of all enclosing fields; of
-/// several annotations with the same name, the innermost one counts.
+/// nested struct has a dotted name. It also has the annotations of all enclosing fields; if several
+/// of these annotations have the same name, the innermost one counts.
 ///
 /// If any field is a struct, p4c renames all fields, so that `@name` has no effect.
 pub(super) fn flatten(program: &Program, header: &Composite) -> Vec<FlatField> {
@@ -416,8 +417,8 @@ pub(super) fn flatten(program: &Program, header: &Composite) -> Vec<FlatField> {
     };
     let renamed = header.fields.iter().any(is_struct);
     let mut flat = Vec::new();
-    // A stack of fields to process, each with the prefix of its name and the annotations of the
-    // enclosing fields.
+    // The fields that remain to be processed, each with the prefix of its name and the annotations
+    // of the enclosing fields.
     let mut pending: Vec<(String, Vec<Annotation>, &Field)> =
         header.fields.iter().rev().map(|field| (String::new(), Vec::new(), field)).collect();
     while let Some((prefix, outer, field)) = pending.pop() {

@@ -101,8 +101,8 @@ impl Parser<'_> {
         Ok(Annotation { span: self.since(start), name, body })
     }
 
-    /// Parses the tokens from the index `first` up to, but not including, the index `behind` once
-    /// more, as expressions separated by commas.
+    /// Parses the tokens of an annotation a second time, as expressions separated by commas. They
+    /// are the tokens with the indices from `first` up to, but not including, `behind`.
     fn annotation_values(&mut self, first: usize, behind: usize) -> Parse<Vec<Expression>> {
         self.at = first;
         let mut values = Vec::new();
@@ -140,7 +140,7 @@ impl Parser<'_> {
             }
             let token = self.advance();
             let token = self.annotation_token(token);
-            // The lexer never joins `>=`, because of type arguments.
+            // The lexer never produces `>=`, because `>` may close type arguments.
             match out.last_mut() {
                 Some(last) if &*last.text == ">" && &*token.text == "=" && !token.space_before => {
                     last.text = ">=".into();
@@ -158,8 +158,8 @@ impl Parser<'_> {
         AnnotationToken { span: token.span, text, string, space_before: token.space_before }
     }
 
-    /// Parses the body of a structured annotation, expressions or `key = value` pairs, up to its
-    /// closing bracket.
+    /// Parses the body of a structured annotation, which consists of expressions or of `key =
+    /// value` pairs, up to the closing bracket.
     fn structured_body(&mut self) -> Parse<AnnotationBody> {
         let pairs = is_name(self.kind()) && self.kind_ahead(1) == TokenKind::Assign;
         if !pairs {
@@ -184,8 +184,8 @@ impl Parser<'_> {
     }
 }
 
-/// Returns one token for the strings of `"a" ++ "b"`, of which there may be any number. Returns
-/// `None` for any other tokens.
+/// If the tokens are strings joined by `++`, such as `"a" ++ "b"`, returns a single string token.
+/// Returns `None` for any other tokens.
 fn concatenated(tokens: &[AnnotationToken]) -> Option<AnnotationToken> {
     let (first, rest) = tokens.split_first()?;
     let mut whole = first.string.as_deref()?.to_owned();

@@ -75,7 +75,7 @@ impl Parser<'_> {
         Ok(Some(Declaration { id, span: self.since(start), annotations, name, kind }))
     }
 
-    /// Returns whether the declaration after `extern` is that of an extern object, instead of a
+    /// Returns whether `extern` is followed by the declaration of an extern object, and not of a
     /// function.
     fn object_follows(&self) -> bool {
         if !is_name(self.kind()) {

@@ -71,8 +71,8 @@ impl Parser<'_> {
             }
         }
         let Some(apply) = apply else {
-            // After another error the `apply` block may have been skipped, so it is not reported as
-            // missing.
+            // After another error, the `apply` block may have been skipped, so it is not reported
+            // as missing.
             let missing = if failed {
                 super::Failed
             } else {

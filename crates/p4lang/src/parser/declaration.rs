@@ -6,8 +6,8 @@ use crate::ast::{Annotation, Declaration, DeclarationKind, EnumMember, Name, Str
 use crate::lexer::TokenKind;
 
 impl Parser<'_> {
-    /// Parses a declaration at top level. A `typedef` of a type that is declared inside it yields
-    /// two declarations.
+    /// Parses a declaration at top level. A `typedef` that declares a type inside it results in two
+    /// declarations.
     pub(super) fn top_level_declaration(&mut self, out: &mut Vec<Declaration>) -> Parse<()> {
         self.depth = 0;
         self.alternatives = 0;

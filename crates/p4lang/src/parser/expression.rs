@@ -13,8 +13,8 @@ impl Parser<'_> {
         self.whole_expression(false)
     }
 
-    /// Parses the width in `bit<W + 1>`: an expression in which `>` is not an operator, except
-    /// inside brackets.
+    /// Parses the width in a type such as `bit<W + 1>`. It is an expression in which `>` is not an
+    /// operator, except inside brackets.
     pub(super) fn width_expression(&mut self) -> Parse<Expression> {
         self.whole_expression(true)
     }
@@ -33,7 +33,7 @@ impl Parser<'_> {
 
     fn inner_expression(&mut self) -> Parse<Expression> {
         self.nested(|parser| {
-            // A chain `a ? b : c ? d : e` is parsed in a loop, since it does not count as nesting.
+            // A chain `a ? b : c ? d : e` is parsed in a loop, since it must not count as nesting.
             let mut choices = Vec::new();
             let mut last = parser.binary(0)?;
             while parser.take(TokenKind::Question) {
@@ -184,8 +184,8 @@ impl Parser<'_> {
                 TokenKind::Less if self.is_type_path(&base) => self.specialized(base)?,
                 _ => break,
             };
-            // The tree is as deep as the chain is long, so each element counts as a level of
-            // nesting.
+            // The tree for a chain of member accesses is as deep as the chain is long, so each
+            // element counts as a level of nesting.
             self.deeper()?;
             let span = self.since(start);
             base = self.expression(span, kind);
@@ -195,7 +195,7 @@ impl Parser<'_> {
     }
 
     fn is_type_path(&self, base: &Expression) -> bool {
-        // The path ends with the last token, so its name still has the same binding.
+        // The path has just been parsed, so its name still has the same binding.
         matches!(base.kind, ExpressionKind::Path(_))
             && self.at.checked_sub(1).is_some_and(|before| {
                 let absolute =
@@ -204,7 +204,7 @@ impl Parser<'_> {
             })
     }
 
-    /// Parses the type arguments of `Type<arguments>` before a dot. `base` is the type.
+    /// Parses the type arguments in `Type<arguments>.member`. `base` is the type.
     fn specialized(&mut self, base: Expression) -> Parse<ExpressionKind> {
         let ExpressionKind::Path(path) = base.kind else {
             return Err(self.expected("an operator"));
@@ -218,7 +218,7 @@ impl Parser<'_> {
         Ok(ExpressionKind::Type(Box::new(ty)))
     }
 
-    /// Parses an index or a slice of `base`. Its `[` was already consumed.
+    /// Parses an index or a slice of `base`. The opening bracket was already consumed.
     fn index(&mut self, base: Expression) -> Parse<ExpressionKind> {
         let first = Box::new(self.any_expression()?);
         let base = Box::new(base);
@@ -245,7 +245,7 @@ impl Parser<'_> {
         Ok(ExpressionKind::Call { callee: Box::new(callee), type_arguments, arguments })
     }
 
-    /// Parses the arguments of a call, with their parentheses.
+    /// Parses the arguments of a call, including their parentheses.
     pub(super) fn arguments(&mut self) -> Parse<Vec<Argument>> {
         self.expect(TokenKind::LeftParenthesis)?;
         self.list(TokenKind::RightParenthesis, "an argument", |parser| {
@@ -327,7 +327,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Parses a list, a record or an invalid header, with its braces.
+    /// Parses a list, a record or an invalid header, including its braces.
     fn braces(&mut self) -> Parse<Expression> {
         let start = self.expect(TokenKind::LeftBrace)?;
         if self.is(TokenKind::Hash) && self.kind_ahead(1) == TokenKind::RightBrace {

@@ -4,8 +4,8 @@ use num_bigint::BigUint;
 
 use crate::ast::{IntegerLiteral, IntegerWidth};
 
-/// The largest number of digits in an integer literal, which is more than any computation can use.
-/// Conversion takes time quadratic in this number.
+/// The largest number of digits in an integer literal. It is larger than any computation needs, and
+/// is limited because the time of the conversion is quadratic in it.
 const MAX_DIGITS: usize = 1 << 17;
 
 /// Returns the value of an integer literal, or an error message.
@@ -54,7 +54,7 @@ pub(super) fn string(text: &str) -> String {
         match characters.next() {
             Some('n') => out.push('\n'),
             Some(escaped @ ('"' | '\\')) => out.push(escaped),
-            // P4 does not define this escape sequence, so it is kept as written.
+            // P4 does not define any other escape sequence, so it remains as written.
             Some(other) => out.extend(['\\', other]),
             None => out.push('\\'),
         }

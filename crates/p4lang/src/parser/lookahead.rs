@@ -1,5 +1,5 @@
-//! Decisions of the parser that look at tokens without consuming them: where a type ends, and which
-//! kind of statement starts with a name.
+//! Decisions for which the parser examines tokens without consuming them: where a type ends, and
+//! what kind of statement starts with a name.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -19,8 +19,8 @@ pub(super) enum Start {
     Other,
 }
 
-/// A cache of lookaheads over type arguments. For the token index of a `<`, it stores the index
-/// after the `>` that closes it. A declaration of a name makes the cache invalid.
+/// A cache for lookaheads over type arguments. It maps the index of a token `<` to the index after
+/// the `>` that closes it. A declaration of a name makes the cache invalid.
 #[derive(Debug, Default)]
 pub(super) struct LookedAhead {
     ends: RefCell<HashMap<usize, Option<usize>>>,
@@ -44,7 +44,7 @@ impl LookedAhead {
 
 impl Parser<'_> {
     /// Returns whether the name at the token `index` is a type or a value. If that token is a dot,
-    /// the name follows it and is looked up at top level.
+    /// this concerns the name after it, which is looked up at top level.
     pub(super) fn binding_at(&self, index: usize) -> Binding {
         let token = self.token_at(index);
         if token.kind == TokenKind::Dot {
@@ -76,8 +76,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Guesses the kind of a statement that starts with an undeclared name, from the tokens that
-    /// follow the name, which start at `after_name`.
+    /// Guesses the kind of a statement that starts with an undeclared name. `after_name` is the
+    /// index of the token after the name, and the tokens from there on decide.
     fn unknown_start(&self, after_name: usize) -> Start {
         let mut at = after_name;
         if self.token_at(at).kind == TokenKind::Less
@@ -98,8 +98,8 @@ impl Parser<'_> {
         if is_name(self.token_at(at).kind) { Start::Declaration } else { Start::Other }
     }
 
-    /// Returns the index of the bracket that closes the one at `open`, or `None` if it is not
-    /// closed within the statement.
+    /// Returns the index of the bracket that closes the one at the token `open`, or `None` if the
+    /// statement ends before that.
     pub(super) fn closing(&self, open: usize) -> Option<usize> {
         let mut depth = 0usize;
         for (index, token) in self.tokens.iter().enumerate().skip(open) {
@@ -114,7 +114,7 @@ impl Parser<'_> {
                         return Some(index);
                     }
                 }
-                // Brackets do not extend beyond the end of a statement.
+                // A closing bracket is never after the end of the statement.
                 TokenKind::Semicolon => return None,
                 _ => {}
             }
@@ -219,8 +219,9 @@ impl Parser<'_> {
         if self.token_at(open).kind != TokenKind::Less || depth > DEEPEST_NESTING {
             return None;
         }
-        // If the lookahead from one `<` fails, the tokens after it are examined one by one, and
-        // each later `<` is looked ahead again. The cache keeps this from taking exponential time.
+        // If the lookahead from one `<` fails, the tokens after it are examined one by one, and a
+        // new lookahead starts at each later `<`. The cache prevents this from taking exponential
+        // time.
         if let Some(known) = self.looked_ahead.at(open, &self.scopes) {
             return known;
         }
@@ -266,8 +267,8 @@ impl Parser<'_> {
         {
             return true;
         }
-        // For an undeclared name, assume a cast if the next token can start an operand but cannot
-        // follow one.
+        // If the name is undeclared, a cast is assumed if the next token can start an operand but
+        // cannot follow one.
         let next = self.token_at(end + 1).kind;
         is_name(next)
             || matches!(

@@ -3,7 +3,7 @@
 use crate::ast::Name;
 use crate::lexer::{Interner, Symbol};
 
-/// The meaning of a name, as far as the parser tracks it.
+/// The meaning of a name (a type or a value), as far as the parser needs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Binding {
     /// The parser has seen no declaration of the name.
@@ -13,20 +13,20 @@ pub(super) enum Binding {
     Value,
 }
 
-/// The current meaning of each name. A log of changes restores the outer meanings at the end of a
-/// scope.
+/// The current meanings of all names. At the end of a scope, a log of changes serves to restore the
+/// meanings before it.
 #[derive(Debug)]
 pub(super) struct Scopes {
     current: Vec<Binding>,
-    /// The meaning of each name at top level, which `.name` refers to.
+    /// The meaning of each name at top level, to which `.name` refers.
     top: Vec<Binding>,
     log: Vec<(Symbol, Binding)>,
     open: usize,
-    /// A number that increases with each change of a name's meaning.
+    /// A number that is incremented with each change of a name's meaning.
     version: u64,
 }
 
-/// The length of the log of changes at the start of a scope.
+/// The start of a scope: the length of the log of changes at that point.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Mark(usize);
 
@@ -41,8 +41,8 @@ impl Scopes {
         }
     }
 
-    /// Returns a number that differs from an earlier one if the meaning of a name has changed
-    /// since.
+    /// Returns a number that changes whenever the meaning of a name changes, so that results for an
+    /// earlier number are recognised as outdated.
     pub(super) fn version(&self) -> u64 {
         self.version
     }
@@ -64,7 +64,7 @@ impl Scopes {
         self.open = self.open.saturating_sub(1);
     }
 
-    /// Leaves all open scopes. An error in the program may have left some of them open.
+    /// Leaves all scopes. After a syntax error, some may still be open.
     pub(super) fn leave_all(&mut self) {
         self.leave(Mark(0));
         self.open = 0;

@@ -63,8 +63,8 @@ impl Parser<'_> {
         Ok(Declaration { id, span: self.since(start), annotations, name, kind })
     }
 
-    /// Parses the `{` at which the body of a parser or control starts. The error for a missing one
-    /// also mentions `;`, which would have ended the declaration of a type.
+    /// Parses the `{` with which the body of a parser or control starts. If it is missing, the
+    /// error also mentions `;`, with which the declaration of a parser or control type ends.
     pub(super) fn open_body(&mut self, after: &str) -> Parse<crate::source::Span> {
         if !self.is(TokenKind::LeftBrace) {
             return Err(self.expected(&format!("`{{` or `;` after {after}")));

@@ -11,7 +11,7 @@ use crate::lexer::TokenKind;
 use crate::source::Span;
 
 /// The kind of declaration whose body contains a statement. It determines which statements are
-/// allowed.
+/// permitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Body {
     /// The body of a control, an action or a function.
@@ -75,7 +75,7 @@ impl Parser<'_> {
                 });
             }
             let kind = parser.statement_kind(&annotations, body)?;
-            // Those of a declaration are stored in the declaration, not in the statement.
+            // A declaration stores its annotations itself, so the statement has none.
             let annotations = if matches!(kind, StatementKind::Declaration(_)) {
                 Vec::new()
             } else {
@@ -140,7 +140,7 @@ impl Parser<'_> {
         Ok(kind)
     }
 
-    /// Parses the `;` after the construct that `after` describes in errors.
+    /// Parses the `;` after a construct. `after` describes the construct in errors.
     pub(super) fn semicolon(&mut self, after: &str) -> Parse<()> {
         if self.take(TokenKind::Semicolon) {
             return Ok(());
@@ -196,8 +196,8 @@ impl Parser<'_> {
     }
 
     /// Returns the assignment operator at the current token and its length in tokens, or `None` if
-    /// there is none. The operator is `None` for `=`, and the binary operator for a compound
-    /// assignment such as `+=`.
+    /// there is none. For `=` the operator is `None`, and for a compound assignment such as `+=` it
+    /// is the binary operator.
     fn assignment_operator(&self) -> Option<(Option<BinaryOperator>, usize)> {
         use BinaryOperator as B;
         Some(match self.kind() {
@@ -218,8 +218,8 @@ impl Parser<'_> {
         })
     }
 
-    /// Parses the declaration of a variable or, if `instances` is true, an instance. The semicolon
-    /// that follows is not parsed.
+    /// Parses the declaration of a variable or, if `instances` is true, of an instance. The
+    /// semicolon at its end is not consumed.
     pub(super) fn variable_or_instance(
         &mut self,
         annotations: Vec<Annotation>,
@@ -253,8 +253,8 @@ impl Parser<'_> {
         })
     }
 
-    /// Parses an `if` statement with all of its `else if` branches. The branches are parsed in a
-    /// loop rather than by recursion, because generated programs have chains of thousands.
+    /// Parses an `if` statement with all of its `else if` branches. They are parsed in a loop
+    /// instead of by recursion, because generated programs contain chains of thousands of branches.
     fn if_statement(&mut self, body: Body) -> Parse<StatementKind> {
         let outer = self.alternatives;
         let result = self.alternatives(body);
@@ -263,7 +263,8 @@ impl Parser<'_> {
     }
 
     /// Parses the branches of an `if` statement and counts them in `self.alternatives`. The tree is
-    /// then built from the last branch to the first: each `else if` is nested in the one before.
+    /// then built from the last branch to the first, since each `else if` is nested in the branch
+    /// before it.
     fn alternatives(&mut self, body: Body) -> Parse<StatementKind> {
         let mut chain = vec![self.alternative(body)?];
         let mut last = None;
@@ -385,8 +386,8 @@ impl Parser<'_> {
     }
 
     /// Parses the rest of a statement `for (T name in ...) body`, from the token `in` on.
-    /// `declared` is what stands before `in`, and `first` is whether nothing stands before
-    /// `declared`.
+    /// `declared` is the declaration before `in`. `first` is false if other statements precede this
+    /// declaration.
     fn for_in(&mut self, declared: StatementKind, first: bool, body: Body) -> Parse<StatementKind> {
         let variable = match declared {
             StatementKind::Declaration(variable)

@@ -80,7 +80,7 @@ impl Parser<'_> {
         Ok(TableProperty { span: self.since(start), annotations, is_const, name, kind })
     }
 
-    /// Parses the items of a table property, which are enclosed in braces. Items with syntax errors
+    /// Parses the items of a table property, which is enclosed in braces. Items with syntax errors
     /// are omitted.
     fn braced<T>(
         &mut self,

@@ -97,7 +97,7 @@ impl Parser<'_> {
     }
 
     /// Parses array sizes after the name of a variable or field, as in C. p4c accepts this notation
-    /// beside `type[size] name`.
+    /// in addition to `type[size] name`.
     pub(super) fn sizes_behind_name(&mut self, mut ty: Type) -> Parse<Type> {
         let mut sizes = Vec::new();
         let depth = self.depth;
@@ -107,7 +107,7 @@ impl Parser<'_> {
             self.expect(TokenKind::RightBracket)?;
         }
         self.depth = depth;
-        // The first size is that of the outermost array, as in C.
+        // As in C, the first size is that of the outermost array.
         while let Some(size) = sizes.pop() {
             let span = ty.span;
             ty = self.ty(span, TypeKind::Stack { element: Box::new(ty), size: Box::new(size) });
@@ -121,8 +121,8 @@ impl Parser<'_> {
     }
 
     /// Parses the optional width of a type: `<W>`, `<(expression)>`, or `<expression>`. Returns
-    /// `None` if there is none. The form without parentheses is newer than version 1.2.5 of the
-    /// specification.
+    /// `None` if there is no width. Version 1.2.5 of the specification does not have the form
+    /// `<expression>` yet.
     fn optional_width(&mut self) -> Parse<Option<Box<Expression>>> {
         if !self.take(TokenKind::Less) {
             return Ok(None);
@@ -160,7 +160,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Parses parameters with their parentheses, `(parameter, ...)`.
+    /// Parses a list of parameters, including its parentheses.
     pub(super) fn parameters(&mut self) -> Parse<Vec<Parameter>> {
         self.expect(TokenKind::LeftParenthesis)?;
         let parameters = self.list(TokenKind::RightParenthesis, "a parameter", Self::parameter)?;
@@ -192,8 +192,8 @@ impl Parser<'_> {
     }
 
     /// Parses `rmw` in the place of a parameter's direction, and returns the annotation `@__ref`,
-    /// which represents it. This is a proposed direction (p4-spec pull request 1239) for parameters
-    /// of an action that are read from and written to the table entry.
+    /// by which it is represented. `rmw` is a proposed direction (p4-spec pull request 1239) for
+    /// parameters of an action that are read from the table entry and written back to it.
     fn read_modify_write(&mut self) -> Option<Annotation> {
         let token = self.token();
         if !is_name(token.kind) || &*self.symbols.text(token.symbol) != "rmw" {

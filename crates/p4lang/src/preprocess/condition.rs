@@ -1,9 +1,9 @@
-//! Conditional directives: the stack of open `#if`s, and the evaluation of their integer
-//! expressions.
+//! Conditional directives: the stack of open `#if`s, and the evaluation of the integer expressions
+//! in them.
 //!
-//! The expressions are those of C (C17 §6.10.1). Arithmetic is signed and wraps at 64 bits, and
-//! names that are not macros have the value 0. `&&`, `||` and `?:` do not report errors in operands
-//! that they skip, so `defined(X) && 1 / X` is accepted.
+//! The expressions are those of C (C17 §6.10.1). Arithmetic is signed and wraps at 64 bits, and a
+//! name that is not a macro has the value 0. An operand that `&&`, `||` or `?:` skips causes no
+//! error, so `defined(X) && 1 / X` is accepted.
 
 use super::Preprocessor;
 use super::macros::is_name;
@@ -63,8 +63,8 @@ struct Evaluator<'tokens> {
 }
 
 impl Preprocessor<'_> {
-    /// Evaluates the condition of an `#if` or `#elif`, given the rest of its line. Returns false
-    /// after an error.
+    /// Evaluates the condition of an `#if` or `#elif`. `line` is the rest of its line. Returns
+    /// false after an error.
     pub(super) fn condition(&mut self, line: &[Token], directive: Span) -> bool {
         self.in_condition = true;
         let tokens = self.expand_line(line.to_vec());
@@ -90,8 +90,8 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Evaluates the operator `defined X` or `defined(X)` in a condition to the token `1` or `0`.
-    /// The name `X` is not expanded, even if `defined` comes from the body of a macro.
+    /// Evaluates the operator `defined X` or `defined(X)` in a condition, and returns the token `1`
+    /// or `0`. The name `X` is not expanded, even if `defined` comes from the body of a macro.
     pub(super) fn defined(&mut self, operator: Token) -> Token {
         let mut name = self.next_unexpanded();
         let open = name.kind == TokenKind::LeftParenthesis;
@@ -126,8 +126,8 @@ impl Evaluator<'_> {
         Fault { span, message: message.to_owned() }
     }
 
-    /// Evaluates a conditional expression, `a ? b : c`, or one without `?`. `live` says whether its
-    /// value is used. Only then is a division by zero an error.
+    /// Evaluates a conditional expression, `a ? b : c`, or an expression without `?`. `live` states
+    /// whether the value is used. A division by zero is an error only if it is.
     fn conditional(&mut self, live: bool) -> Evaluated {
         self.depth += 1;
         if self.depth > DEEPEST_EXPRESSION {
@@ -247,7 +247,7 @@ impl Evaluator<'_> {
                     );
                 }
             },
-            // Names that are not macros are 0, including keywords of P4 and `true`.
+            // A name that is not a macro is 0, even if it is `true` or a keyword of P4.
             kind if is_name(kind) => 0,
             TokenKind::Unknown if text == "'" => return self.character(),
             _ => return Err(self.fault(&format!("expected an integer or a name, found `{text}`"))),
@@ -256,7 +256,7 @@ impl Evaluator<'_> {
         Ok(value)
     }
 
-    /// Evaluates a character constant whose opening quote is the current token. P4 has no character
+    /// Evaluates a character constant. The current token is its opening quote. P4 has no character
     /// constants, so the rest of it consists of separate tokens: an optional backslash, a name or
     /// punctuation mark of one character, and the closing quote.
     fn character(&mut self) -> Evaluated {
@@ -305,7 +305,7 @@ enum Operator {
 impl Operator {
     /// Returns the result of the operator, or `None` for a division by zero.
     fn apply(self, left: i64, right: i64) -> Option<i64> {
-        // C leaves a shift by a negative amount undefined. Here it does not shift.
+        // A shift by a negative amount is undefined in C. Here it does not change the value.
         let shift = u32::try_from(right.clamp(0, 64)).unwrap_or(0);
         Some(match self {
             Self::Or => i64::from(left != 0 || right != 0),
@@ -332,8 +332,8 @@ impl Operator {
     }
 }
 
-/// Parses an integer in C's notation, which may have suffixes such as `UL`. Returns `None` for any
-/// other text, and for a value that does not fit in 64 bits.
+/// Parses an integer in C's notation, which may have a suffix such as `UL`. Returns `None` for any
+/// other text, and for a number that does not fit in 64 bits.
 fn number(text: &str) -> Option<i64> {
     let digits = text.trim_end_matches(['u', 'U', 'l', 'L']);
     let (radix, digits) = match digits.as_bytes() {

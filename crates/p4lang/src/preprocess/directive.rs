@@ -43,7 +43,7 @@ impl Preprocessor<'_> {
                 };
                 self.open_condition(span, holds);
             }
-            // This is the end of a branch that was taken, so the remaining branches are skipped.
+            // The branch that was taken ends here, so the remaining branches are skipped.
             "elif" | "elifdef" | "elifndef" | "else" => {
                 self.rest_of_line();
                 let Some(condition) =
@@ -116,8 +116,8 @@ impl Preprocessor<'_> {
         let mut line = Vec::new();
         while let Some(token) = self.next_in_line() {
             if token.kind == TokenKind::UnterminatedComment {
-                // The comment swallows the rest of the file, so it is reported even if the
-                // directive ignores its line.
+                // A comment that is not closed contains the rest of the file, so it is reported
+                // even if the directive ignores its line.
                 self.error(token.span, "this comment is not closed");
             } else {
                 line.push(token);
@@ -154,10 +154,10 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Skips text up to a branch of the innermost conditional whose condition is true, or to the
-    /// end of the conditional.
+    /// Skips text until a branch of the innermost conditional has a true condition, or until the
+    /// conditional ends.
     fn skip_branches(&mut self) {
-        // The number of conditionals that were opened in the skipped text.
+        // The number of conditionals that were opened inside the skipped text and not closed yet.
         let mut inner = 0usize;
         loop {
             let Some(token) = self.next_skipped() else { return };
@@ -226,7 +226,7 @@ impl Preprocessor<'_> {
     }
 
     fn directive_include(&mut self, span: Span) {
-        // A name in angle brackets is arbitrary text, not tokens.
+        // A file name in angle brackets is arbitrary text and not split into tokens.
         let bracketed = self.open.last().and_then(|file| file.lexer.bracketed());
         let (name, quoted, at) = match bracketed {
             Some((name, at)) => {
@@ -248,9 +248,9 @@ impl Preprocessor<'_> {
         self.include(&name, quoted, at);
     }
 
-    /// Returns the file name in the tokens of an `#include`, a string or the text between `<` and
-    /// `>`. Also returns whether the name is in quotes, and its location. Returns `None` for other
-    /// tokens.
+    /// Returns the file name in the tokens of an `#include`, which is a string or the text between
+    /// `<` and `>`. Also returns whether it is in quotes, and its location. Returns `None` for any
+    /// other tokens.
     fn include_name(&self, line: &[Token]) -> Option<(String, bool, Span)> {
         let first = line.first()?;
         let last = line.last()?;
@@ -270,7 +270,8 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Executes `#line 12 "file.p4"`, after which the next line has the number 12.
+    /// Executes a directive such as `#line 12 "file.p4"`, which sets the number of the next line
+    /// and the file name.
     fn directive_line(&mut self, line: &[Token], span: Span) {
         let number =
             line.first().and_then(|token| self.symbols.str(token.symbol).parse::<u32>().ok());

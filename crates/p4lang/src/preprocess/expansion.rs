@@ -1,9 +1,9 @@
 //! Macro expansion.
 //!
-//! Tokens are read from a stack of token lists, the bodies of macros under expansion, and then from
-//! the file. A macro is not expanded within its own expansion (C17 §6.10.3.4): its name is marked
-//! there and is never expanded later. A token of a macro's body gets the location of the macro
-//! call, and a token of an argument keeps its own location.
+//! Tokens are read from a stack of token lists, which are the bodies of macros that are being
+//! expanded, and after that from the file. A macro is not expanded inside its own expansion (C17
+//! §6.10.3.4): its name is marked there and is never expanded later. A token from the body of a
+//! macro has the location of the macro call, and a token from an argument keeps its own location.
 
 use std::rc::Rc;
 
@@ -13,30 +13,32 @@ use crate::diagnostic::Diagnostic;
 use crate::lexer::{Lexer, Symbol, Token, TokenKind};
 use crate::source::Span;
 
-/// The largest nesting depth of macro calls in arguments.
+/// The largest nesting depth of macro calls inside arguments of macro calls.
 const DEEPEST_NESTING: usize = 100;
 
-/// The lists of tokens that macro expansion has produced, which are read before the file continues.
+/// The lists of tokens that macro expansion has produced. They are read before reading the file
+/// continues.
 #[derive(Debug, Default)]
 pub(super) struct Expansion {
     stack: Vec<Context>,
     /// Whether a blank must precede the next token, because it follows the body of a macro.
     apart: bool,
     nesting: usize,
-    /// A token of the file that was read in advance, to see whether `(` follows the name of a
+    /// A token of the file that was read ahead, to find out whether `(` follows the name of a
     /// macro.
     held: Option<Token>,
 }
 
-/// A list of tokens that is being read, such as the body of a macro under expansion.
+/// A list of tokens that is being read, such as the body of a macro that is being expanded.
 #[derive(Debug)]
 struct Context {
     tokens: Rc<[Token]>,
     at: usize,
-    /// The macro whose body the list is, or `None` for an argument or the line of a directive.
+    /// The macro of which the list is the body. `None` if the list is an argument or the line of a
+    /// directive.
     name: Option<Symbol>,
-    /// Whether this list is an argument, or the line of a directive, that is being expanded
-    /// separately. Lists below it must not be read until it ends.
+    /// Whether the list is an argument or the line of a directive, which is expanded separately.
+    /// Lists below it on the stack must not be read until it ends.
     barrier: bool,
 }
 
@@ -75,8 +77,8 @@ impl Preprocessor<'_> {
         self.expansion.stack.iter().any(|context| context.name == Some(name))
     }
 
-    /// Returns the next token of the innermost list, or of the file if no list remains, without
-    /// expanding it.
+    /// Returns the next token of the innermost list without expanding it. If no list remains,
+    /// returns the next token of the file.
     pub(super) fn next_unexpanded(&mut self) -> Token {
         if self.exhausted {
             self.expansion.stack.clear();
@@ -102,8 +104,8 @@ impl Preprocessor<'_> {
         token
     }
 
-    /// Returns the token by which `__LINE__`, `__FILE__` or `__COUNTER__` is replaced, or `None` if
-    /// `token` is none of these names.
+    /// If `token` is `__LINE__`, `__FILE__` or `__COUNTER__`, returns the token that replaces it.
+    /// Returns `None` for any other token.
     fn special(&mut self, token: Token) -> Option<Token> {
         let names = self.names;
         let (kind, text) = if token.symbol == names.line {
@@ -120,9 +122,9 @@ impl Preprocessor<'_> {
         Some(Token { kind, symbol: self.symbols.intern(&text), ..token })
     }
 
-    /// Expands a use of a macro: the body with its arguments becomes the list from which tokens are
-    /// read next. Returns false, and expands nothing, if the macro has parameters and no `(`
-    /// follows its name.
+    /// Expands a use of a macro: tokens are next read from the body of the macro, in which
+    /// arguments are substituted. If the macro has parameters and no `(` follows its name, expands
+    /// nothing and returns false.
     fn expand(&mut self, name: Token, definition: &Rc<Macro>) -> bool {
         if self.expansion.nesting >= DEEPEST_NESTING {
             self.error(name.span, format!("macro calls nest deeper than {DEEPEST_NESTING}"));
@@ -155,13 +157,13 @@ impl Preprocessor<'_> {
         true
     }
 
-    /// Consumes the next token if it is `(`. Returns whether it is.
+    /// Consumes the next token if it is `(`. Returns whether it was.
     fn opening_follows(&mut self) -> bool {
         let mut ended = 0;
         for context in self.expansion.stack.iter().rev() {
             match context.tokens.get(context.at) {
                 Some(token) if token.kind == TokenKind::LeftParenthesis => {
-                    // The lists above this one are exhausted.
+                    // The lists above this one on the stack have no more tokens.
                     let keep = self.expansion.stack.len() - ended;
                     self.expansion.stack.truncate(keep);
                     self.next_unexpanded();
@@ -184,7 +186,7 @@ impl Preprocessor<'_> {
         false
     }
 
-    /// Reads the arguments of a macro call up to the closing parenthesis. Returns `None` after an
+    /// Reads the arguments of a macro call, up to the closing parenthesis. Returns `None` after an
     /// error.
     fn collect_arguments(
         &mut self,
@@ -220,7 +222,7 @@ impl Preprocessor<'_> {
                 }
                 _ => {}
             }
-            // A name that is met inside its own expansion is never expanded later.
+            // The name of a macro inside the macro's own expansion is never expanded later.
             if is_name(token.kind) && self.under_expansion(token.symbol) {
                 token.no_expand = true;
             }
@@ -251,8 +253,8 @@ impl Preprocessor<'_> {
         Some(arguments)
     }
 
-    /// Returns the body of a macro with its parameters replaced by arguments, and `#` and `##`
-    /// applied.
+    /// Returns the body of a macro after parameters are replaced by arguments, and after `#` and
+    /// `##` are applied.
     fn substitute(
         &mut self,
         name: Token,
@@ -286,8 +288,8 @@ impl Preprocessor<'_> {
                     Some(index) => (arguments.written[index].clone(), Some(index)),
                     None => (vec![Token { span: name.span, ..*right }], None),
                 };
-                // GNU extension: `, ## __VA_ARGS__` drops the comma if the argument is empty, and
-                // otherwise pastes nothing.
+                // GNU extension: `, ## __VA_ARGS__` removes the comma if the argument is empty.
+                // Otherwise it pastes nothing.
                 let after_comma = out.last().is_some_and(|last| last.kind == TokenKind::Comma);
                 let rest =
                     definition.variadic && index.is_some_and(|index| index + 1 == parameters.len());
@@ -324,7 +326,7 @@ impl Preprocessor<'_> {
         out
     }
 
-    /// Returns the argument at `index` after macro expansion, which is computed only once.
+    /// Returns the argument at `index` after macro expansion. The expansion is computed only once.
     fn expanded_argument(&mut self, arguments: &mut Arguments, index: usize) -> Vec<Token> {
         if let Some(done) = &arguments.expanded[index] {
             return done.clone();
@@ -358,8 +360,8 @@ impl Preprocessor<'_> {
         out
     }
 
-    /// Returns a string literal with the text of an argument, as `#parameter` in a macro body
-    /// produces it.
+    /// Returns a string literal that contains the text of an argument. `#parameter` in a macro body
+    /// is replaced by it.
     fn stringify(&mut self, argument: &[Token], span: Span) -> Token {
         let mut text = String::from("\"");
         for (index, token) in argument.iter().enumerate() {
@@ -384,8 +386,9 @@ impl Preprocessor<'_> {
         }
     }
 
-    /// Applies the operator `left ## right`. The left operand is the last token of `out`, which the
-    /// result replaces, or nothing if `left_empty` is true. Returns whether the result is empty.
+    /// Applies the operator `left ## right`. The left operand is the last token of `out`, which is
+    /// replaced by the result, or it is empty if `left_empty` is true. Returns whether the result
+    /// is empty.
     fn paste(
         &mut self,
         out: &mut Vec<Token>,
@@ -413,8 +416,8 @@ impl Preprocessor<'_> {
                 no_expand: false,
                 ..*token
             }),
-            // The two do not form one token, so they stay separate. `cpp` accepts this too, because
-            // p4c invokes it for assembler files.
+            // The two do not form a single token, so they remain separate tokens. `cpp` accepts
+            // this too, because p4c invokes it for assembler files.
             _ => {
                 let apart = first.space_before && left.kind != TokenKind::Greater;
                 out.push(left);
@@ -426,7 +429,7 @@ impl Preprocessor<'_> {
     }
 }
 
-/// Returns the tokens, with `space_before` as the first one's flag for preceding white space.
+/// Returns the tokens, where `space_before` states whether white space precedes the first one.
 fn spaced(tokens: &[Token], space_before: bool) -> impl Iterator<Item = Token> {
     tokens.iter().enumerate().map(move |(index, token)| {
         if index == 0 { Token { space_before, line_start: false, ..*token } } else { *token }

@@ -1,4 +1,4 @@
-//! Sources of files for the preprocessor, and the search path of `#include`.
+//! The sources from which the preprocessor reads files, and the search path of `#include`.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,8 +9,8 @@ use crate::arch;
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 
-/// A source of the files that the preprocessor reads. Implementations must replace invalid UTF-8,
-/// which may occur in comments, instead of refusing it.
+/// A source of the files that the preprocessor reads. An implementation must replace invalid UTF-8,
+/// which may occur in comments, and must not refuse the file because of it.
 pub trait Files {
     /// Returns the text of the file at `path`.
     ///
@@ -33,19 +33,19 @@ impl Files for DiskFiles {
     }
 }
 
-/// A source that holds the texts of files in memory, for tests and embedded programs.
+/// A source that has the texts of files in memory, for tests and for embedded programs.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryFiles {
     files: BTreeMap<PathBuf, String>,
 }
 
 impl MemoryFiles {
-    /// Creates a collection without files.
+    /// Creates a source without files.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Returns the collection with a file added.
+    /// Adds a file and returns the source.
     #[must_use]
     pub fn with(mut self, path: impl Into<PathBuf>, text: impl Into<String>) -> Self {
         self.files.insert(path.into(), text.into());
@@ -60,9 +60,9 @@ impl Files for MemoryFiles {
 }
 
 impl Preprocessor<'_> {
-    /// Executes `#include`: searches for the file and starts reading it. The directory of the
-    /// including file is searched first (for `"..."` only), then each `-I` directory, then the
-    /// built-in files.
+    /// Executes `#include`: searches for the file and starts to read it. The search order is the
+    /// directory of the including file (only for `"..."`), the `-I` directories, and the built-in
+    /// files.
     pub(super) fn include(&mut self, name: &str, quoted: bool, span: Span) {
         if self.open.len() >= DEEPEST_INCLUDE {
             self.error(span, format!("includes nest deeper than {DEEPEST_INCLUDE}"));
@@ -128,7 +128,7 @@ impl Preprocessor<'_> {
         }
         let mut out = Vec::new();
         let including = self.open.last();
-        // A built-in file is in no directory.
+        // A built-in file has no directory.
         let in_directory = including
             .is_some_and(|file| self.sources.file(file.id).is_some_and(|file| !file.is_built_in()));
         if quoted && in_directory {

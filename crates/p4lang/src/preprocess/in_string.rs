@@ -1,16 +1,16 @@
 //! Conditional directives inside string literals that span several lines.
 //!
-//! GNU `cpp` does not know string literals of several lines, so it executes an `#if` in the middle
-//! of one. The programs of SONiC rely on this, since their `@entry_restriction` differs between
-//! switches. Every directive and every skipped line is replaced by an empty line. Other directives
-//! in a string are not executed.
+//! GNU `cpp` does not support string literals that span lines, so it executes an `#if` even in the
+//! middle of one. The programs of SONiC rely on this, since their `@entry_restriction` differs
+//! between switches. Here, every conditional directive and every skipped line is replaced by an
+//! empty line. Other directives in a string are not executed.
 
 use super::Preprocessor;
 use crate::lexer::{Lexer, Token, TokenKind};
 
 /// A conditional directive in a string literal whose `#endif` has not been read yet.
 struct Open {
-    /// Whether the text before and after the conditional is kept.
+    /// Whether the text around the conditional is kept.
     outer: bool,
     /// Whether the text of the current branch is kept.
     holds: bool,
@@ -19,8 +19,8 @@ struct Open {
 }
 
 impl Preprocessor<'_> {
-    /// Returns a string token without the text that conditional directives in it skip. Returns any
-    /// other token unchanged.
+    /// If the token is a string, returns it without the text that conditional directives inside it
+    /// skip. Returns any other token unchanged.
     pub(super) fn execute_conditionals_in_string(&mut self, token: Token) -> Token {
         if token.kind != TokenKind::String {
             return token;
@@ -48,8 +48,8 @@ impl Preprocessor<'_> {
         Token { symbol: self.symbols.intern(&kept), ..token }
     }
 
-    /// Executes a line of a string literal if it is a conditional directive, and returns whether it
-    /// is one.
+    /// If a line of a string literal is a conditional directive, executes it. Returns whether it is
+    /// one.
     fn conditional_in_string(&mut self, line: &str, token: Token, open: &mut Vec<Open>) -> bool {
         let directive = line.trim_start().trim_start_matches('#').trim_start();
         let end = directive.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(directive.len());
@@ -75,7 +75,7 @@ impl Preprocessor<'_> {
     fn holds_in_string(&mut self, name: &str, rest: &str, token: Token) -> bool {
         let mut lexer = Lexer::new(token.span.file, rest.into());
         let mut line = self.line_tokens(&mut lexer);
-        // Diagnostics refer to the string.
+        // Diagnostics about the condition refer to the string as a whole.
         for part in &mut line {
             part.span = token.span;
         }

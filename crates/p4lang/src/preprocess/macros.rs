@@ -35,8 +35,8 @@ impl Macro {
 #[derive(Debug, Default)]
 pub(super) struct Macros {
     by_name: HashMap<Symbol, Rc<Macro>>,
-    /// Whether each symbol was ever the name of a macro, by the symbol's index. Most names are not
-    /// macros, and this test is faster than a lookup in a map.
+    /// For the index of each symbol, whether the symbol was ever the name of a macro. Most names
+    /// are not macros, and this test is faster than a lookup in a map.
     seen: Vec<bool>,
     pub(super) counter: u64,
 }
@@ -86,12 +86,12 @@ impl Preprocessor<'_> {
         self.macros.insert(name, definition);
     }
 
-    /// Executes the options `-D` and `-U` of the command line.
+    /// Applies the command-line options `-D` and `-U`.
     pub(super) fn define_from_command_line(&mut self) {
         self.define_target();
         let lines = self.options.defines.iter().map(|define| match define.split_once('=') {
             Some((name, value)) => format!("{name} {value}"),
-            // A macro without a value is 1, as in every C compiler.
+            // A macro without a value is defined as 1, as in every C compiler.
             None => format!("{define} 1"),
         });
         for line in lines.collect::<Vec<_>>() {
@@ -112,7 +112,7 @@ impl Preprocessor<'_> {
         std::iter::from_fn(|| lexer.next_in_line(&mut self.symbols)).collect()
     }
 
-    /// Executes `#define`, given the rest of its line.
+    /// Executes `#define`. `line` is the rest of its line.
     pub(super) fn define(&mut self, line: &[Token], directive: Span) {
         let Some((name, rest)) = line.split_first() else {
             self.error(directive, "`#define` needs a name");
@@ -165,7 +165,7 @@ impl Preprocessor<'_> {
     }
 
     /// Parses the parameters of a macro definition up to `)`. Returns the parameters, whether the
-    /// last one is variadic, and the tokens that follow, which are the body.
+    /// last one is variadic, and the remaining tokens, which are the body of the macro.
     fn parameters<'line>(
         &mut self,
         line: &'line [Token],

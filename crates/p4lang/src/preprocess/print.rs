@@ -1,10 +1,10 @@
-//! Formatting of the preprocessed program, which `-E` prints.
+//! Formatting of the preprocessed program, for the option `-E`.
 
 use super::Tokens;
 use crate::source::{FileId, SourceMap};
 
-/// The largest number of line breaks between two tokens that are printed. A `#line` directive
-/// replaces more of them.
+/// The largest number of line breaks that are printed between two tokens. If there are more, a
+/// `#line` directive replaces them.
 const MAX_BLANK_LINES: u32 = 8;
 
 /// Formats the tokens as text that compiles to the same program. A `#line` directive is printed
@@ -48,7 +48,8 @@ pub fn print_preprocessed(tokens: &Tokens, sources: &SourceMap) -> String {
     out
 }
 
-/// Appends the indentation of a line, so that its first token keeps its column (up to 80).
+/// Appends the indentation of a line, so that the line's first token keeps its column, up to column
+/// 80.
 fn indent(out: &mut String, column: u32, line_start: bool) {
     if line_start {
         for _ in 1..column.min(80) {

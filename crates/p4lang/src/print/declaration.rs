@@ -105,7 +105,7 @@ impl<N: Display> Display for Signature<'_, N> {
 }
 
 impl Printer {
-    /// Prints a declaration in lines of its own.
+    /// Prints a declaration on its own lines.
     pub(super) fn declaration(&mut self, declaration: &Declaration) {
         self.start();
         self.declaration_inline(declaration);

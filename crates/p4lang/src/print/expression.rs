@@ -8,8 +8,8 @@ use crate::ast::{
     IntegerLiteral, KeyValue, NamedExpression, Type, TypeKind,
 };
 
-/// The precedence of an expression. An expression is printed in parentheses if its precedence is
-/// lower than its context requires.
+/// The precedence of an expression. The expression is printed in parentheses if its precedence is
+/// lower than the context requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Strength {
     Keyset,
@@ -92,7 +92,8 @@ impl Display for Expression {
                 write!(formatter, "({target}){}", AtLeast(operand, Strength::Prefix))
             }
             ExpressionKind::Unary { operator, operand } => {
-                // Separate `- -x` and `+ +x`, which would otherwise become `--x` and `++x`.
+                // A blank separates `- -x` and `+ +x`, which would otherwise become `--x` and
+                // `++x`.
                 let apart = matches!(operand.kind, ExpressionKind::Unary { .. });
                 let gap = if apart { " " } else { "" };
                 write!(

@@ -72,8 +72,8 @@ impl Printer {
         }
     }
 
-    /// Prints the statement that an `if`, `else` or loop controls: in the current line if it is a
-    /// block or an `if` after `else`, and indented otherwise.
+    /// Prints the statement that an `if`, `else` or loop controls. A block, or an `if` after
+    /// `else`, is printed in the current line, and any other statement is indented.
     fn body(&mut self, statement: &Statement, braces: bool) {
         if let StatementKind::Block(block) = &statement.kind {
             self.out.push(' ');
@@ -96,7 +96,7 @@ impl Printer {
         self.indent += 1;
         self.statement(statement);
         self.indent -= 1;
-        // The caller ends the line.
+        // This removes the line break, since the caller ends the line.
         self.out.pop();
     }
 
@@ -180,8 +180,8 @@ impl Printer {
     }
 }
 
-/// Returns whether a statement ends in an `if` without `else`, to which an `else` after the
-/// statement would belong.
+/// Returns whether a statement ends in an `if` without `else`. An `else` after the statement would
+/// belong to that `if`.
 fn ends_in_open_if(statement: &Statement) -> bool {
     match &statement.kind {
         StatementKind::If { otherwise: None, .. } => true,

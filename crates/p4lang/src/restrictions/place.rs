@@ -1,8 +1,8 @@
-//! Places inside the string of an annotation.
+//! Locations in the source of parts of an annotation's string.
 //!
-//! A token of an annotation holds the text of its literals without the parts that conditional
-//! directives skip, which are left out line by line, and without the quotes between literals that
-//! `++` joins. So a place is found by its line, and by its column in the line.
+//! A token of an annotation contains the text of its literals, without the lines that conditional
+//! directives skip, and without the quotes between literals that `++` joins. A position in this
+//! text is therefore found by its line, and by its column in the line.
 
 use std::ops::Range;
 
@@ -17,9 +17,9 @@ pub(super) fn literals(tokens: &[AnnotationToken]) -> String {
     texts.join(" ")
 }
 
-/// Returns the place in the source of a part of an annotation's text. A part of several lines is
-/// cut at the end of the first one. Returns `None` if the part is not written in the source,
-/// because a macro makes it.
+/// Returns the location in the source of `part`, a part of an annotation's text. If the part spans
+/// several lines, the location ends at the end of the first line. Returns `None` if the part does
+/// not occur in the source, because a macro produces it.
 pub(super) fn span_in(
     sources: &SourceMap,
     tokens: &[AnnotationToken],
@@ -29,7 +29,7 @@ pub(super) fn span_in(
     let line_end = text.text().get(part.clone()).and_then(|part| part.find('\n'));
     let end = line_end.map_or(part.end, |length| part.start + length).max(part.start);
     let first = place(sources, tokens, text.offset(part.start))?;
-    // The end is the position after the last byte of the part, which may be the last byte of its
+    // The end is the position after the last byte of the part. That byte may be the last one of its
     // literal.
     let last = if end > part.start {
         place(sources, tokens, text.offset(end - 1))?.1 + 1
@@ -39,7 +39,8 @@ pub(super) fn span_in(
     Some(Span::new(first.0.file, first.1, last.max(first.1 + 1)))
 }
 
-/// Returns the token that contains an offset in the literals, and the offset in its file.
+/// Returns the token that contains the byte at `offset` of the literals, and the byte's offset in
+/// the source file.
 fn place(sources: &SourceMap, tokens: &[AnnotationToken], offset: usize) -> Option<(Span, u32)> {
     let mut start = 0;
     for token in tokens {
@@ -47,20 +48,21 @@ fn place(sources: &SourceMap, tokens: &[AnnotationToken], offset: usize) -> Opti
         if offset < end {
             return Some((token.span, in_token(sources, token, offset - start)?));
         }
-        // A blank stands between tokens.
+        // There is a blank between two tokens.
         start = end + 1;
     }
     None
 }
 
-/// Returns the offset in its file of a byte in the text of a token.
+/// Converts `offset`, the position of a byte in the text of a token, to the byte's offset in the
+/// source file.
 fn in_token(sources: &SourceMap, token: &AnnotationToken, offset: usize) -> Option<u32> {
     let before = token.text.get(..offset)?;
     let line = before.matches('\n').count();
     let column = before.len() - before.rfind('\n').map_or(0, |end| end + 1);
     let source = sources.text(token.span);
     let written = spliced(source)?;
-    // Lines of the source with the offsets of their bytes.
+    // The lines of the source, in which each byte has its offset.
     let mut lines = written.split(|(byte, _)| *byte == b'\n');
     let of_source = lines.nth(line)?;
     let of_token = token.text.split('\n').nth(line)?;
@@ -69,8 +71,9 @@ fn in_token(sources: &SourceMap, token: &AnnotationToken, offset: usize) -> Opti
     token.span.start.checked_add(u32::try_from(*at).ok()?)
 }
 
-/// Returns the bytes of literals, from the first quote to the last, without the quotes and the text
-/// between two literals, each with its offset. Returns `None` if the source is no literal.
+/// Returns the bytes of string literals from the first quote to the last, each with its offset. The
+/// text between two literals and the quotes around it are omitted. Returns `None` if the source
+/// does not consist of literals.
 fn spliced(source: &str) -> Option<Vec<(u8, usize)>> {
     let mut bytes: Vec<(u8, usize)> = Vec::with_capacity(source.len());
     let mut all = source.bytes().enumerate().map(|(offset, byte)| (byte, offset));

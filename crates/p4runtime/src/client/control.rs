@@ -1,4 +1,4 @@
-//! The calls of the switch's own service, for the device of a client.
+//! The calls of the service `SwitchControl`, for the device of a client.
 
 use std::{
     pin::Pin,
@@ -22,7 +22,8 @@ impl Client {
         Ok(self.switch_control().get_switch(request).await?.into_inner())
     }
 
-    /// Returns the queues of ports; those of all ports that have queues for an empty list.
+    /// Returns the queues of the given ports or, if `ports` is empty, of all ports that have
+    /// queues.
     ///
     /// # Errors
     ///
@@ -69,7 +70,7 @@ impl Client {
     }
 }
 
-/// A request stream with one request.
+/// A stream of requests that consists of one request.
 struct Single(Option<switch::InjectRequest>);
 
 impl Stream for Single {

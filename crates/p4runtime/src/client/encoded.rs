@@ -21,8 +21,9 @@ impl EncodedUpdates {
     }
 }
 
-/// A Write request with encoded updates. The concatenated encodings of two parts of a message are
-/// an encoding of the message.
+/// A Write request whose updates are encoded already. It is encoded as its other fields followed by
+/// the updates, because protobuf permits the concatenation of the encodings of two parts of a
+/// message.
 #[derive(Debug)]
 pub(super) struct EncodedWrite {
     /// The fields of the request other than the updates.

@@ -1,4 +1,4 @@
-//! The sending and the receiving end of a client's `StreamChannel`.
+//! A client's ends of a `StreamChannel`, for sending and for receiving.
 
 use std::{
     future::poll_fn,
@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-/// Whether a client is the primary of its role, as an arbitration decided.
+/// The standing of a client in its role, as the device's arbitration determined it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// The client is the primary.
@@ -100,10 +100,10 @@ impl StreamSender {
         self.outbox().push_always(request(Request::Arbitration(update)));
     }
 
-    /// Queues packet-outs and returns how many were queued; the others did not fit the queue and
-    /// are lost. The whole batch is encoded together and written in one go, as far as the
-    /// connection accepts it. If other streams share the connection, the batch is written together
-    /// with their data.
+    /// Queues packet-outs and returns the number of queued ones. The remaining ones did not fit
+    /// into the queue and are lost. The whole batch is encoded together and written at once, as far
+    /// as the connection accepts it. If other streams share the connection, the batch is written
+    /// together with their data.
     pub fn packet_outs(&self, packets: impl IntoIterator<Item = v1::PacketOut>) -> usize {
         let requests = packets.into_iter().map(|packet| request(Request::Packet(packet)));
         self.outbox().push_all(requests, When::Alone)

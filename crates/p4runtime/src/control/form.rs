@@ -1,4 +1,5 @@
-//! Queues as messages of the service: both directions, with the checks of the text form.
+//! The conversion between the configuration of queues and the messages of the service, in both
+//! directions. Messages are checked by the rules of the text form in which users write queues.
 
 use std::{
     collections::BTreeMap,
@@ -67,11 +68,11 @@ fn unit_message(unit: Unit) -> i32 {
     unit.into()
 }
 
-/// Returns the changes that the messages of a request describe, by port. A port without queues is
-/// `None`.
+/// Returns the changes of queues that the messages of a request describe, by port. A port whose
+/// queues are removed has the value `None`.
 ///
 /// # Errors
-/// Returns INVALID_ARGUMENT with the port, the queue and what is wrong.
+/// Returns INVALID_ARGUMENT with a message that names the port, the queue and the mistake.
 pub fn changes(
     ports: &[switch::PortQueues],
 ) -> Result<BTreeMap<u32, Option<PortConfig>>, EntityError> {
@@ -90,7 +91,7 @@ pub fn changes(
     Ok(changes)
 }
 
-/// Returns the configuration that messages describe.
+/// Returns the configuration of queues that messages describe.
 ///
 /// # Errors
 /// Returns the errors of [`changes`], and one for a port without queues.
@@ -193,13 +194,15 @@ fn threshold(threshold: &switch::Threshold) -> Result<Threshold, EntityError> {
     Ok(Threshold { unit: unit(threshold.unit)?, length: threshold.length })
 }
 
-/// Returns the configuration of a device's queues as messages, of some ports or of all.
+/// Returns the configuration of a device's queues as messages, for the given ports, or for all
+/// ports if `ports` is empty.
 pub(super) fn configured(queues: &DeviceQueues, ports: &[u32]) -> Vec<switch::PortQueues> {
     let ports = queues.configuration.0.iter().filter(|(port, _)| is_wanted(ports, **port));
     ports.map(|(port, config)| message(*port, config)).collect()
 }
 
-/// Returns the state of a device's queues as messages, of some ports or of all.
+/// Returns the state of a device's queues as messages, for the given ports, or for all ports if
+/// `ports` is empty.
 pub(super) fn states(queues: &DeviceQueues, ports: &[u32]) -> Vec<switch::PortState> {
     let states = queues.states.iter().filter(|(port, _)| is_wanted(ports, **port));
     states.map(|(port, state)| state_message(*port, state)).collect()
@@ -244,7 +247,8 @@ mod tests {
         Configuration::parse(lines).expect("a configuration")
     }
 
-    /// Every setting of the text form survives the messages.
+    /// Checks that a configuration keeps every setting of the text form when it is converted to
+    /// messages and back.
     #[test]
     fn a_configuration_is_the_same_after_both_directions() {
         let all = parsed(&[
@@ -258,7 +262,7 @@ mod tests {
         assert_eq!(configuration(&messages), Ok(all));
     }
 
-    /// A message with nothing set is a queue without settings in the text form.
+    /// Checks that a message without settings describes the same queue as a text without settings.
     #[test]
     fn what_is_not_set_has_the_value_of_the_text_form() {
         let queues = (0..3).map(|queue| switch::Queue { queue, ..Default::default() }).collect();

@@ -1,8 +1,10 @@
-//! `Inject`: packets that run as if they had arrived on ports, and their outcomes.
+//! The RPC `Inject`, which runs packets as if they had arrived on ports, and returns their
+//! outcomes.
 //!
-//! A stream has several requests under way, so that its speed does not depend on the time that a
-//! request takes. Further requests are read only when the oldest has been answered: a client that
-//! sends faster than the switch runs packets, or that does not read its answers, is held back by
+//! Several requests of a stream are processed at the same time, so that the throughput does not
+//! depend on the time that a request takes. If the largest number of such requests is reached,
+//! further requests are read only after the oldest has been answered. A client that sends faster
+//! than the switch runs packets, or that does not read its answers, is therefore slowed down by
 //! HTTP/2's flow control.
 
 use std::{
@@ -18,9 +20,10 @@ use tonic::{Request, Response, Status, Streaming, server::StreamingService};
 use super::{Injection, Pending, Treatment, service::ControlServer};
 use crate::{proto::switch, status::refusal};
 
-/// The largest number of requests of a stream that are under way.
+/// The largest number of requests of a stream that are processed at the same time.
 const REQUESTS: usize = 16;
-/// The number of payload bytes under way from which no further request of a stream is read.
+/// The limit of the payload bytes in the requests that are being processed. While they have this
+/// many bytes or more, no further request of the stream is read.
 const BYTES: usize = 4 << 20;
 
 /// The RPC Inject, as a tonic service.
@@ -46,9 +49,9 @@ pub(super) struct Injected {
     under_way: VecDeque<UnderWay>,
 }
 
-/// A request that has been read and whose response has not been sent.
+/// A request that has been read and whose response has not been sent yet.
 struct UnderWay {
-    /// The bytes of the request's packets.
+    /// The number of payload bytes in the request's packets.
     bytes: usize,
     progress: Progress,
 }
@@ -86,7 +89,7 @@ impl UnderWay {
 }
 
 impl Injected {
-    /// Reads requests while there is room for them.
+    /// Reads requests until one of the limits is reached or no request is waiting.
     fn read(&mut self, context: &mut Context<'_>) {
         while self.under_way.len() < REQUESTS
             && self.under_way.iter().map(|request| request.bytes).sum::<usize>() < BYTES

@@ -1,4 +1,4 @@
-//! `WatchQueues`: the state of queues at an interval.
+//! The RPC `WatchQueues`, which reports the state of queues at regular intervals.
 
 use std::{
     pin::Pin,
@@ -14,9 +14,9 @@ use tonic::Status;
 use super::{DeviceQueues, Pending, SwitchSource, form, service::ControlServer};
 use crate::{proto::switch, status::refusal};
 
-/// The interval if a client requests none.
+/// The interval for clients that request none.
 const USUAL: Duration = Duration::from_secs(1);
-/// The shortest interval, to which shorter ones are raised.
+/// The shortest interval. Shorter requested intervals are raised to it.
 const SHORTEST: Duration = Duration::from_millis(10);
 
 /// The responses to a client that watches queues.
@@ -30,7 +30,7 @@ pub(super) struct Watch {
     now: fn() -> i64,
 }
 
-/// The step between two responses.
+/// The state between two responses.
 enum Step {
     Wait(Pin<Box<Sleep>>),
     Read(Pending<DeviceQueues>),

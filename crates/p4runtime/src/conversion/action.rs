@@ -6,10 +6,10 @@ use entities::{ActionCall, Argument, EntityError, Value};
 
 use crate::proto::v1;
 
-/// The place in which an action is used, which decides whether the action is allowed there.
+/// The context in which an action is used, which determines whether the action is allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Usage {
-    /// The action of an entry, used directly or through a member.
+    /// The action of a table entry, or of a member to which entries refer.
     Entry,
     /// The default action of a table.
     Default,

@@ -12,13 +12,12 @@ use entities::{BitsType, Data, DataType, EntityError, Header, Union, value};
 use crate::proto::v1;
 use crate::proto::v1::p4_data::Data as Message;
 
-/// Converts a `P4Data` message to a value of the type `of` in its canonical form.
-///
-/// Returns INVALID_ARGUMENT if the value is not of this type, and OUT_OF_RANGE if a byte string in
-/// it is empty or too wide. The result shares no memory with `value`.
+/// Converts a `P4Data` message to a value of the type `of` in its canonical form. The result shares
+/// no memory with `value`.
 ///
 /// # Errors
-/// Returns an error that says which part of the value does not have the type.
+/// Returns INVALID_ARGUMENT if the value is not of this type, and OUT_OF_RANGE if a byte string in
+/// it is empty or too wide. The message names the part of the value that is wrong.
 pub fn data(of: &DataType, value: &v1::P4Data) -> Result<Data, EntityError> {
     let Some(data) = &value.data else {
         return Err(EntityError::invalid(format!("the data is unset, expected {of}")));

@@ -127,8 +127,8 @@ mod tests {
         ]
     }
 
-    /// Generates identifiers: some as P4Info has them, and some small enough to be encoded in one
-    /// byte or omitted.
+    /// Generates identifiers: some with the large values that P4Info uses, and some that are
+    /// encoded in one byte or omitted.
     fn id() -> impl Strategy<Value = u32> {
         prop_oneof![0_u32..300, any::<u32>()]
     }

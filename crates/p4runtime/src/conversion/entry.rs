@@ -16,7 +16,7 @@ use super::{modify_only, profile};
 use crate::proto::v1;
 use crate::proto::v1::table_action::Type as ActionType;
 
-/// Converts the table entry of an update of this kind from a message.
+/// Converts a table entry from a message, for an update of this kind.
 pub(super) fn entry(
     schema: &Schema,
     kind: UpdateKind,
@@ -180,8 +180,9 @@ pub(super) fn direct_meter(
     Ok(Entity::DirectMeter(table, key, config))
 }
 
-/// Returns the key of the table entry whose direct counter or meter is written. Errors of the
-/// counter or meter are reported whether or not the entry exists.
+/// Returns the key of the table entry whose direct counter or meter an update writes, and the
+/// converted counter or meter. Errors of the counter or meter are reported whether or not the entry
+/// exists.
 fn direct_key<T>(
     schema: &Schema,
     entry: Option<&v1::TableEntry>,
@@ -338,7 +339,7 @@ pub(super) fn message(entry: &TableEntry) -> v1::TableEntry {
     }
 }
 
-/// Converts a table entry to a message that lacks its table, match fields and action.
+/// Converts a table entry to a message without its table, match fields and action.
 pub(super) fn message_beside(entry: &TableEntry) -> v1::TableEntry {
     let (is_default_action, priority) = match &entry.key {
         EntryKey::Default => (true, 0),

@@ -242,7 +242,7 @@ fn weight(weight: u32) -> i32 {
     i32::try_from(weight).unwrap_or(i32::MAX)
 }
 
-/// The size of a group, as far as its members have been added.
+/// The size of a group, counting the members that have been added so far.
 struct Size<'a> {
     semantics: SizeSemantics,
     profile: &'a ActionProfile,
@@ -254,8 +254,8 @@ impl<'a> Size<'a> {
         Self { semantics, profile, total: 0 }
     }
 
-    /// Adds a member to the size of the group, and returns the member's weight as stated in the
-    /// message.
+    /// Adds a member to the size of the group. Returns the weight, which is 0 if the selector sets
+    /// weights itself.
     fn add(&mut self, weight: i32) -> Result<u32, EntityError> {
         let (given, counted) = match u32::try_from(weight) {
             Ok(0) if self.profile.weights_disallowed => (0, 1),

@@ -27,16 +27,17 @@ const TABLE_ENTRY: u32 = 2;
 /// One entity of a Read request, checked and converted to queries of the data plane.
 #[derive(Debug)]
 pub(crate) struct Query {
-    /// The selections to query the data plane for, in this order.
+    /// The queries to the data plane, in this order.
     pub(crate) selections: Vec<Selection>,
     /// Whether the request names one object by its id, rather than all objects of a kind.
     pub(crate) names_object: bool,
     shown: Shown,
-    /// The name of the table, if the read fails unless it finds an entry in the table.
+    /// The name of the table in which the read must find an entry in order to succeed, or `None` if
+    /// it may find nothing.
     must_find: Option<String>,
 }
 
-/// The fields of the found entities that the response shows.
+/// The fields of the found entities that the response contains.
 #[derive(Debug)]
 enum Shown {
     Everything,
@@ -132,7 +133,8 @@ impl Query {
         })
     }
 
-    /// Prepares an entity that the data plane returned for the response.
+    /// Combines an entity that the data plane returned with the form in which the response shows
+    /// it.
     pub(crate) fn found(&self, mut entity: Entity) -> Found {
         let form = match (&self.shown, &mut entity) {
             (
@@ -159,8 +161,8 @@ impl Query {
         Found { entity, form }
     }
 
-    /// Returns the outcome of this part of the Read request after all its entities have been
-    /// visited. `found` tells whether there were any.
+    /// Returns the outcome of this query after all selected entities have been visited. `found` is
+    /// true if there were any.
     pub(crate) fn outcome(&self, found: bool) -> Result<(), EntityError> {
         match &self.must_find {
             Some(table) if !found => Err(EntityError::not_found("there is no such entry")
@@ -292,8 +294,9 @@ fn in_table(
     Ok(EntrySelection { fields, action, ..by_metadata(table, request) })
 }
 
-/// Returns the action by which a Read request selects table entries. Only the action's identifier
-/// counts, and only in tables whose entries have an action of their own.
+/// Returns the action by which a Read request selects table entries, or `None` if it does not
+/// select by action. Arguments in the request are ignored. Returns an error for an indirect table,
+/// whose entries do not contain their actions.
 fn selected_action(
     schema: &Schema,
     table: &Table,
@@ -385,8 +388,8 @@ fn arrays_of<'a, I: Copy + Ord, T>(
     }
 }
 
-/// Returns the cells of arrays that a request reads. An index is valid only if one array is
-/// selected. `describe` returns the name and the size of an array.
+/// Returns the cells of arrays that a request reads. An index is allowed only if the request names
+/// one array. `describe` returns the name and the size of an array.
 fn cells<T>(
     id: u32,
     requested: Option<v1::Index>,
@@ -415,7 +418,7 @@ fn cells<T>(
 }
 
 /// Checks a read of extern instances. A wildcard selects the instances of all supported extern
-/// types, and there are none.
+/// types. Since no extern type is supported, it selects nothing.
 fn read_extern(schema: &Schema, request: &v1::ExternEntry) -> Result<(), EntityError> {
     if request.extern_type_id == 0 && request.extern_id == 0 {
         return Ok(());

@@ -1,7 +1,8 @@
-//! The memory that the fields of each message take, derived from the descriptors.
+//! The memory that the fields of each protobuf message take once decoded, derived from the message
+//! descriptors.
 //!
-//! prost stores a singular message inside the struct that holds it, a list in a `Vec` and a map in
-//! a `BTreeMap`. An element of a list therefore takes the size of its whole type, however few of
+//! prost stores a singular message inside the struct that contains it, a list in a `Vec` and a map
+//! in a `BTreeMap`. An element of a list therefore takes the size of its whole type, however few of
 //! its fields are set. Sizes are those of the Rust types, rounded up: they need not be exact, but
 //! must never be too small.
 
@@ -20,7 +21,7 @@ const BYTES: usize = 4 * WORD;
 /// The number of bytes that an allocation takes in addition to its contents.
 const ALLOCATION: usize = 2 * WORD;
 
-/// The memory that each kind of message takes when decoded.
+/// The memory that messages take when decoded, for each type of message.
 #[derive(Debug, Default)]
 pub(super) struct Shapes {
     shapes: Vec<Shape>,
@@ -54,8 +55,8 @@ pub(super) struct Field {
 enum Collection {
     /// A vector, whose capacity starts at four and then doubles.
     Vec,
-    /// A map, whose nodes have room for eleven elements and hold at least five, with inner nodes
-    /// above them.
+    /// A map. A node of the B-tree has room for eleven elements and holds at least five. There are
+    /// also inner nodes.
     Map,
 }
 
@@ -91,7 +92,7 @@ impl Field {
 }
 
 impl Shape {
-    /// Returns the field of the message with this number, and its index among the fields.
+    /// Returns the field with this number, and the position of the field in the message.
     pub(super) fn field(&self, number: u32) -> Option<(u32, &Field)> {
         let index = self.fields.binary_search_by_key(&number, |(number, _)| *number).ok()?;
         Some((index as u32, &self.fields[index].1))
@@ -99,8 +100,8 @@ impl Shape {
 }
 
 impl Shapes {
-    /// Returns the memory needs of all messages, and the identifier in them of the message with
-    /// this name.
+    /// Returns the shapes of all messages, and the identifier of the shape of the message with this
+    /// name.
     pub(super) fn of(name: &str) -> Option<(&'static Self, ShapeId)> {
         static SHAPES: OnceLock<Shapes> = OnceLock::new();
         let shapes = SHAPES.get_or_init(|| {

@@ -27,7 +27,7 @@ pub(super) enum Change {
 /// A change of a counter, meter or register array.
 #[derive(Debug)]
 pub(super) enum CellsChange<T> {
-    /// A change of one cell. With `None`, the cell has the value of the whole array again.
+    /// A change of one cell. With `None`, the cell returns to the value of the whole array.
     One { index: u64, value: Option<T> },
     /// A change of the whole array.
     All(Cells<T>),

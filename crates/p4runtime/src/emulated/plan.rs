@@ -221,8 +221,8 @@ impl Planner<'_> {
         written.cloned().unwrap_or_else(|| Entry::initial_default(table))
     }
 
-    /// Checks that the objects that an action refers to exist. `replaced` is the size of the
-    /// one-shot group that the entry has now.
+    /// Checks that the member or group that an action refers to exists, and that a one-shot group
+    /// fits the limits. `replaced` is the size of the one-shot group that the entry has now.
     fn check_action(
         &self,
         table: &Table,
@@ -308,8 +308,8 @@ impl Planner<'_> {
     }
 }
 
-/// Checks that an object with this identifier exists or does not exist, as the kind of update
-/// requires.
+/// Checks that an object with this identifier does not exist if it is to be inserted, and that it
+/// exists otherwise.
 fn check_presence<K: Ord, V>(
     known: &BTreeMap<K, V>,
     kind: UpdateKind,

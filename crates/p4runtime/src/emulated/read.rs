@@ -197,13 +197,13 @@ fn accepts(selection: &EntrySelection, entry: &Entry) -> bool {
     selection.selects_rest(action, entry.controller_metadata, &entry.metadata)
 }
 
-/// The conversions between the identifier of an object and its number.
+/// The functions that convert between the identifier of an object and a number.
 struct Numbering<K> {
     number: fn(K) -> u32,
     identifier: fn(u32) -> K,
 }
 
-/// Visits the object with the wanted identifier, or all objects without one.
+/// Visits the object with the identifier `wanted`, or all objects if `wanted` is `None`.
 fn by_id<K: Copy + Ord, V>(
     known: Option<&BTreeMap<K, V>>,
     wanted: Option<K>,

@@ -40,21 +40,22 @@ pub(super) struct State {
 #[derive(Debug, Clone, Default)]
 pub(super) struct TableState {
     pub(super) entries: BTreeMap<MatchKey, Entry>,
-    /// The default entry that a controller wrote, or `None` while it is that of the program.
+    /// The default entry if a controller wrote it, or `None` while the program's default entry
+    /// applies.
     pub(super) default: Option<Box<Entry>>,
 }
 
 /// A table entry without its key.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Entry {
-    /// The action. `None` is an action that P4Info does not name: the default of a table without
-    /// `NoAction`.
+    /// The action. `None` stands for the default action of a table whose default action P4Info does
+    /// not name and which has no action `NoAction`.
     pub(super) action: Option<TableAction>,
     pub(super) controller_metadata: u64,
     pub(super) metadata: Box<[u8]>,
     /// The idle timer, if the table supports idle timeouts.
     pub(super) idle: Option<Box<Idle>>,
-    /// The direct resources, once one of them has left its initial state.
+    /// The direct counter and meter. `None` until one of them leaves its initial state.
     pub(super) direct: Option<Box<Direct>>,
     pub(super) is_const: bool,
 }
@@ -91,7 +92,8 @@ pub(super) struct Idle {
     /// The idle timeout in nanoseconds. An entry with timeout 0 never expires.
     pub(super) timeout_ns: u64,
     pub(super) last_hit: Nanos,
-    /// The time of the last hit, or of the last notification after it.
+    /// The start of the present idle period: the time of the last hit, or of the last notification
+    /// if that was later.
     pub(super) quiet_since: Nanos,
 }
 
@@ -115,8 +117,9 @@ pub(super) struct ProfileState {
     pub(super) groups: BTreeMap<GroupId, GroupState>,
     /// The number of entries with a one-shot group.
     pub(super) one_shots: u64,
-    /// The total size of all groups of the profile, including one-shot groups: their members or the
-    /// sum of their weights, depending on the profile's selector.
+    /// The total size of all groups of the profile, including one-shot groups. Depending on the
+    /// profile's selector, the size of a group is the number of its members or the sum of their
+    /// weights.
     pub(super) total_size: u64,
 }
 
@@ -301,8 +304,9 @@ impl State {
         }
     }
 
-    /// Adds `by` to the number of references that entries of `table` have to the member or group of
-    /// an action.
+    /// Adds `by` to the number of table entries that refer to the member or group in `action`,
+    /// which belongs to an entry of `table`. If `action` contains a one-shot group, adds this group
+    /// to the counts of the profile or, if `by` is negative, removes it from them.
     fn refer(&mut self, schema: &Schema, table: TableId, action: Option<&TableAction>, by: i32) {
         let implementation = schema.tables().get(table).and_then(|table| table.implementation);
         let Some(Implementation::ActionProfile(id)) = implementation else { return };

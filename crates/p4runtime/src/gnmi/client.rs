@@ -1,4 +1,5 @@
-//! A client's subscription to the ports of a device: their numbers, and whether each is up.
+//! A client's subscription to the ports of a device. It reports their numbers, and whether each
+//! port is up.
 //!
 //! P4Runtime has no message for a port that goes down, so controllers learn of it through this
 //! subscription.
@@ -22,12 +23,12 @@ use super::messages::{
 /// A notification about the ports of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortChange {
-    /// A port with this number exists. This is reported first for every existing port, and then on
-    /// every change.
+    /// A port with this number exists. This is first reported for every existing port, and then
+    /// whenever a port is added or changes.
     Is {
         /// The port number in P4Runtime.
         number: u32,
-        /// Whether packets pass the port.
+        /// Whether the port can forward packets: it is enabled and its link is up.
         up: bool,
     },
     /// The port with this number was removed.
@@ -48,7 +49,7 @@ pub struct PortWatch {
     waiting: VecDeque<PortChange>,
 }
 
-/// The state of a port as far as the server has reported it.
+/// The state of a port, with the parts that the server has reported so far.
 #[derive(Debug, Default)]
 struct Known {
     number: Option<u32>,
@@ -145,7 +146,7 @@ fn subscription(device_id: u64) -> SubscribeRequest {
     SubscribeRequest { request: Some(Kind::Subscribe(list)) }
 }
 
-/// A request stream with one request that then stays open.
+/// A stream of requests that consists of one request and then stays open.
 struct Once(Option<SubscribeRequest>);
 
 impl Stream for Once {

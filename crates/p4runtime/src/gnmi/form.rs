@@ -13,7 +13,7 @@ use crate::status::EntityError;
 /// The supported encodings, in the order in which Capabilities lists them.
 pub(super) const ENCODINGS: [Encoding; 3] = [Encoding::Json, Encoding::JsonIetf, Encoding::Proto];
 
-/// The encoding of values that is used in the answers to one client.
+/// The encoding of the values that one client receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Written {
     /// Typed scalars, one leaf at a time.
@@ -29,7 +29,7 @@ pub(super) enum Written {
 pub(super) struct Form {
     pub(super) written: Written,
     data: DataType,
-    /// The YANG modules whose nodes are requested. If the list is empty, all are.
+    /// The YANG modules whose nodes the client has requested, or an empty list for all modules.
     modules: Vec<Module>,
     /// The prefix of every notification, if the client has named a target or an origin.
     pub(super) prefix: Option<Path>,
@@ -53,8 +53,9 @@ impl Form {
     /// Returns the form of the notifications for a subscriber.
     ///
     /// In protobuf, JSON is the value 0 of the encoding field and cannot be distinguished from an
-    /// absent field. finsy and ONOS omit the field and expect typed scalars, as Stratum sends them,
-    /// so subscriptions with this value get typed scalars. JSON_IETF is unambiguous.
+    /// absent field. finsy and ONOS omit the field and expect typed scalars, as Stratum sends them.
+    /// Subscriptions whose encoding field has this value therefore get typed scalars. JSON_IETF has
+    /// another value and is unambiguous.
     pub(super) fn of_subscription(list: &SubscriptionList) -> Result<Self, EntityError> {
         let written = match written(list.encoding)? {
             Written::Json => Written::Scalars,
@@ -64,8 +65,8 @@ impl Form {
         Ok(Self { written, data: DataType::All, modules, prefix: repeated(list.prefix.as_ref()) })
     }
 
-    /// Returns whether the client has requested a leaf, by the type of its data and the model that
-    /// defines it.
+    /// Returns whether the client has requested a leaf: both its type of data and the model that
+    /// defines it must be among those that the client has named.
     pub(super) fn wants(&self, leaf: &Leaf) -> bool {
         self.wants_data(leaf.class, leaf.module)
     }
@@ -135,9 +136,9 @@ fn modules(models: &[ModelData]) -> Result<Vec<Module>, EntityError> {
     models.iter().map(module).collect()
 }
 
-/// Returns the prefix of answers: the target of the request's prefix, which answers must repeat
-/// (gNMI 0.7, section 2.2.2.1), and the origin. Paths of answers are absolute, so the prefix has no
-/// elements.
+/// Returns the prefix that answers repeat: the target in the request's prefix, as gNMI 0.7 requires
+/// (section 2.2.2.1), and the origin. It has no path elements, because the paths in answers are
+/// absolute.
 pub(super) fn repeated(prefix: Option<&Path>) -> Option<Path> {
     let Path { origin, target, .. } = prefix?;
     let says_anything = !origin.is_empty() || !target.is_empty();

@@ -25,8 +25,8 @@ pub(super) fn leaf(value: &LeafValue, is_ietf: bool) -> Value {
     }
 }
 
-/// Returns the nodes that a path selects, each as a JSON value. Selected ports have one
-/// notification each; nodes above the ports share one notification.
+/// Returns the nodes that a path selects, each as a JSON value. There is one notification for each
+/// selected port, and one for a node above the ports.
 pub(super) fn select(
     ports: &[Seen],
     path: &Path,
@@ -59,8 +59,8 @@ pub(super) fn select(
     all
 }
 
-/// Returns the JSON object of the root or of `interfaces` (by `depth`), which includes the list of
-/// ports.
+/// Returns the JSON object of the node at `depth`, which is the root or `interfaces`. It contains
+/// the list of ports.
 fn above(ports: &[Seen], depth: usize, form: &Form) -> Value {
     let entry = |seen: &Seen| object(&present(seen, &[], form), ENTRY, false, form);
     let list: Vec<Value> = ports.iter().map(entry).collect();
@@ -77,7 +77,8 @@ fn above(ports: &[Seen], depth: usize, form: &Form) -> Value {
     root.into()
 }
 
-/// Returns the nodes of a port that a path selects. Of nested nodes only the outermost is returned.
+/// Returns the nodes of a port that a path selects. Of nodes that are nested in each other, only
+/// the outermost is returned.
 fn nodes_of(seen: &Seen, path: &Path, form: &Form) -> Vec<Update> {
     let port = &seen.port.name;
     let mut nodes: Vec<&[&str]> = Vec::new();
@@ -99,10 +100,10 @@ struct Present {
     value: LeafValue,
 }
 
-/// Returns the leaves below the container `node` of a port that have a value and the data type and
-/// model that the client requested. `node` is the path from the port's entry in the list of
-/// interfaces. If it is empty, it means the entry itself, and the leaves include the key (`name`)
-/// even if the request does not.
+/// Returns the leaves below the container `node` of a port that have a value and that the client
+/// has requested by data type and model. `node` is the path of the container from the port's entry
+/// in the list of interfaces. If it is empty, it denotes the entry itself, and the leaves include
+/// the key (`name`) even if the client has not requested it.
 fn present(seen: &Seen, node: &[&str], form: &Form) -> Vec<Present> {
     let is_wanted = |leaf: &&Leaf| {
         let is_key = node.is_empty() && leaf.nodes == [NAME];
@@ -128,8 +129,9 @@ fn object(leaves: &[Present], depth: usize, is_top: bool, form: &Form) -> Value 
     object.into()
 }
 
-/// Returns the name that a member of a JSON object has. All containers belong to
-/// [`Module::Interfaces`], so a leaf of another module always has its module's name as a prefix.
+/// Returns the name of a member of a JSON object, with the name of its module as a prefix where RFC
+/// 7951 requires it. All containers belong to [`Module::Interfaces`], so a leaf of another module
+/// always has the prefix.
 fn member(node: &str, module: Module, is_top: bool, form: &Form) -> String {
     if is_ietf(form) && (is_top || module != Module::Interfaces) {
         format!("{}:{node}", module.name())

@@ -58,12 +58,12 @@ pub(super) struct Leaf {
     pub(super) nodes: &'static [&'static str],
     pub(super) module: Module,
     pub(super) class: Class,
-    /// Reads the leaf's value from a port. Returns `None` if the port has no such value, such as a
-    /// counter.
+    /// Reads the leaf's value from a port. Returns `None` if the port has no such value, for
+    /// example if its packets are not counted.
     pub(super) value: fn(&Seen) -> Option<LeafValue>,
 }
 
-/// The nodes from the root down to a port, which are above every leaf.
+/// The nodes from the root down to a port. Every leaf is below them.
 const ABOVE: [&str; 2] = [INTERFACES, INTERFACE];
 
 /// The number of nodes from the root to an entry in the list of interfaces.
@@ -75,8 +75,8 @@ impl Leaf {
         ENTRY + self.nodes.len()
     }
 
-    /// Returns the node at a position on the path from the root to the leaf, which is the last
-    /// node.
+    /// Returns the node at `position` on the path from the root to the leaf. The leaf itself is at
+    /// the last position.
     pub(super) fn node(&self, position: usize) -> &'static str {
         match position.checked_sub(ENTRY) {
             None => ABOVE[position],

@@ -234,7 +234,8 @@ pub(crate) struct SetRequest {
     pub(crate) replace: Vec<Update>,
     #[prost(message, repeated, tag = "4")]
     pub(crate) update: Vec<Update>,
-    /// A field of gNMI 0.10, declared so that it is refused and not silently ignored.
+    /// A field of gNMI 0.10. It is declared so that requests with it are refused instead of being
+    /// silently misunderstood.
     #[prost(message, repeated, tag = "6")]
     pub(crate) union_replace: Vec<Update>,
 }

@@ -41,16 +41,17 @@ pub(super) fn check_origin(path: &Path) -> Result<(), EntityError> {
     )))
 }
 
-/// Returns the depth of the topmost node that a path selects between the root and a leaf of a port,
-/// or `None` if it selects neither the leaf nor a node above it. Without a port, the path may
-/// select the leaf of any port.
+/// Returns the depth of the topmost node that a path selects on the way from the root to a leaf of
+/// a port. Returns `None` if the path selects neither the leaf nor a node above it. If `port` is
+/// `None`, the path may select the leaf of any port.
 pub(super) fn reach(path: &Path, port: Option<&str>, leaf: &Leaf) -> Option<usize> {
     reach_nodes(path, leaf.depth(), |elem, node| matches_node(elem, leaf.node(node), port))
 }
 
-/// Returns the depth of the topmost node that a path selects between the root and a leaf at
-/// `depth`, or `None` if it selects neither the leaf nor a node above it. `matches` returns whether
-/// an element matches the node at a position, counted from the root. At most 30 nodes are possible.
+/// Returns the depth of the topmost node that a path selects on the way from the root to a leaf at
+/// `depth`. Returns `None` if the path selects neither the leaf nor a node above it. `matches`
+/// returns whether a path element matches the node at a position, counted from the root. The depth
+/// is at most 30.
 pub(super) fn reach_nodes(
     path: &Path,
     depth: usize,
@@ -82,12 +83,12 @@ fn matches_node(elem: &PathElem, node: &str, port: Option<&str>) -> bool {
         })
 }
 
-/// Returns whether an element matches nodes of this name, apart from keys.
+/// Returns whether a path element matches nodes of this name, regardless of their keys.
 pub(super) fn has_name(elem: &PathElem, name: &str) -> bool {
     elem.name == name || elem.name == ANY
 }
 
-/// Returns whether the value of a key matches all entries of a list.
+/// Returns whether a key with this value in a path matches all entries of a list.
 pub(super) fn is_any(value: &str) -> bool {
     // ONOS requests the interface `...`.
     matches!(value, ANY | ANY_NUMBER)

@@ -1,12 +1,13 @@
-//! Scheduler policies of `openconfig-qos`: Set of
-//! `qos/scheduler-policies/scheduler-policy[name=PORT]` as a whole, which replaces the queues of
-//! the port of that name.
+//! Scheduler policies of `openconfig-qos`: Set requests that replace a whole
+//! `qos/scheduler-policies/scheduler-policy[name=PORT]`, and thereby the queues of the port with
+//! that name.
 //!
-//! A policy belongs to the port of its name. Its schedulers are the levels of the port, the lowest
-//! sequence the most urgent; their inputs are queues, with weights. The scheduler of one queue may
-//! have its rate, burst and depth (`one-rate-two-color`). The rate of the port, its overhead and
-//! its buffer are not in the model, and are kept. A setting of a queue that the model cannot
-//! express, such as ECN, is removed. Everything else in a policy is refused by its name.
+//! The schedulers of a policy are the priority levels of the port, of which the one with the lowest
+//! sequence is the most urgent. The inputs of a scheduler are queues, with weights. If a scheduler
+//! has only one queue, it may set the queue's rate, burst and depth (`one-rate-two-color`). The
+//! rate of the port, its overhead and its buffer are not in the model, and a Set request leaves
+//! them unchanged. It removes a setting of a queue that the model cannot express, such as ECN.
+//! Everything else in a policy is refused with an error that names it.
 
 use std::{
     collections::BTreeMap,
@@ -73,7 +74,8 @@ fn named<'p>(path: &Path, ports: &'p [Port]) -> Result<&'p Port, EntityError> {
     ports.iter().find(|port| port.name == *name).ok_or_else(missing)
 }
 
-/// The end of a refusal to set a path, with the path that can be set instead.
+/// The end of the error message about a path that cannot be set. It names a path that can be set
+/// instead.
 const INSTEAD: &str = "cannot be set; replace qos/scheduler-policies/scheduler-policy[name=INTERFACE], or use SetQueues \
                        of planimeter.switch.v1.SwitchControl";
 
@@ -124,10 +126,10 @@ fn port_config(
     Ok(config)
 }
 
-/// A queue of a scheduler, by number. Its level is not known yet.
+/// The queues of a scheduler, each with its number. Their priority level is not known yet.
 type Inputs = Vec<(u8, QueueConfig)>;
 
-/// Reads a scheduler: its sequence and its queues.
+/// Parses a scheduler. Returns its sequence and its queues.
 fn level(scheduler: &Value) -> Result<(u64, Inputs), EntityError> {
     let known = [SEQUENCE, CONFIG, "inputs", ONE_RATE];
     let scheduler = members(scheduler, "scheduler", &known)?;
@@ -154,7 +156,7 @@ fn level(scheduler: &Value) -> Result<(u64, Inputs), EntityError> {
     Ok((sequence, queues))
 }
 
-/// Reads an input: the number of its queue, and its weight.
+/// Parses an input of a scheduler. Returns the number of its queue, and the queue with its weight.
 fn input(input: &Value) -> Result<(u8, QueueConfig), EntityError> {
     let input = members(input, "input", &[ID, CONFIG])?;
     let none = || EntityError::invalid("An input has no config with its queue.");
@@ -177,7 +179,7 @@ fn input(input: &Value) -> Result<(u8, QueueConfig), EntityError> {
     Ok((number, queue))
 }
 
-/// Reads the rate, burst and depth of a queue.
+/// Parses the rate, burst and depth in `rate` and stores them in `queue`.
 fn shape(rate: &Value, queue: &mut QueueConfig) -> Result<(), EntityError> {
     let Some(config) = members(rate, ONE_RATE, &[CONFIG])?.get(CONFIG) else { return Ok(()) };
     let known =
@@ -206,8 +208,8 @@ fn shape(rate: &Value, queue: &mut QueueConfig) -> Result<(), EntityError> {
     Ok(())
 }
 
-/// Returns a JSON value whose members have no names of this model's modules before theirs, as RFC
-/// 7951 has them.
+/// Removes the prefix with this model's module, which RFC 7951 allows, from the names of all
+/// members of a JSON value.
 fn plain(value: Value) -> Value {
     match value {
         Value::Object(members) => {
@@ -222,7 +224,8 @@ fn plain(value: Value) -> Value {
     }
 }
 
-/// Returns the members of a JSON object, which must be among the known ones.
+/// Returns the members of a JSON object. Returns an error if the name of a member is not in
+/// `known`.
 fn members<'v>(
     value: &'v Value,
     place: &str,
@@ -240,7 +243,8 @@ fn members<'v>(
     }
 }
 
-/// Returns the entries of a list in a container, or none if it is not there.
+/// Returns the entries of the list `name` in a container of `object`, or none if the container is
+/// absent.
 fn list<'v>(
     object: &'v Map<String, Value>,
     container: &str,
@@ -256,7 +260,8 @@ fn list<'v>(
     }
 }
 
-/// Reads an unsigned number, which in RFC 7951 is a string if it has 64 bits.
+/// Parses an unsigned number. In RFC 7951, 64-bit numbers are strings, so a string of digits is
+/// accepted, too.
 fn number(value: &Value, name: &str) -> Result<u64, EntityError> {
     let number = value.as_u64().or_else(|| value.as_str()?.parse().ok());
     number.ok_or_else(|| EntityError::invalid(format!("{name} is a number, and {value} is not.")))

@@ -9,7 +9,7 @@ pub struct Port {
     pub number: u32,
     /// The name of the port in gNMI.
     pub name: String,
-    /// Whether packets pass the port: it is enabled and its link is up.
+    /// Whether the port can forward packets: it is enabled and its link is up.
     pub up: bool,
     /// Whether the port is administratively enabled (`config/enabled`, `admin-status`).
     pub enabled: bool,

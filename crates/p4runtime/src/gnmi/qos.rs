@@ -2,7 +2,7 @@
 //! `qos/interfaces/interface[interface-id=PORT]/output/queues/queue[name=NUMBER]`, and their
 //! schedulers as `qos/scheduler-policies/scheduler-policy[name=PORT]`.
 //!
-//! The module `policy` sets them. In JSON, each leaf is a value of its own.
+//! The module `policy` changes the schedulers. In JSON, each leaf is returned as a separate value.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -47,7 +47,7 @@ impl Leaves {
         self.add(above, nodes, Class::Config, value);
     }
 
-    /// Adds the key of a list's entry, as itself and in `config`.
+    /// Adds the key of a list entry twice: in the entry itself, and in its container `config`.
     fn key(&mut self, above: &[PathElem], name: &str, value: &LeafValue) {
         self.config(above, &[name], value.clone());
         self.config(above, &[CONFIG, name], value.clone());
@@ -58,7 +58,7 @@ fn node(name: &str) -> PathElem {
     PathElem { name: name.to_owned(), ..PathElem::default() }
 }
 
-/// Returns an entry of a list.
+/// Returns the path element of an entry of a list.
 fn entry(name: &str, key: &str, value: &str) -> PathElem {
     PathElem { name: name.to_owned(), key: [(key.to_owned(), value.to_owned())].into() }
 }
@@ -141,7 +141,7 @@ fn shape(leaves: &mut Leaves, above: &[PathElem], queue: &QueueConfig) {
     }
 }
 
-/// A port that has every leaf that a port can have.
+/// The leaves of a port that has every leaf that a port can have. They determine which paths exist.
 static SAMPLE: LazyLock<Vec<QosLeaf>> = LazyLock::new(|| {
     let limit = Limit { rate: std::num::NonZeroU64::MIN, burst: 0 };
     let mut config = PortConfig::new(1);
@@ -154,8 +154,8 @@ static SAMPLE: LazyLock<Vec<QosLeaf>> = LazyLock::new(|| {
     leaves(&Seen { port, counters, queues, config })
 });
 
-/// Returns whether a path selects a leaf. `is_key` compares the value of a key in the path with
-/// that of the leaf.
+/// Returns whether a path selects a leaf or a node above it. `is_key` compares the value of a key
+/// in the path with that of the leaf.
 fn reaches(path: &Path, leaf: &QosLeaf, is_key: fn(&str, &str) -> bool) -> bool {
     let matches = |elem: &PathElem, position: usize| {
         leaf.path.get(position).is_some_and(|node| {
@@ -173,8 +173,8 @@ pub(super) fn exists(path: &Path) -> bool {
     SAMPLE.iter().any(|leaf| reaches(path, leaf, |_, _| true))
 }
 
-/// Returns the leaves of a port's queues that the paths select. With `before`, returns only those
-/// whose value differs from that in `before`.
+/// Returns the leaves of a port's queues that the paths select, as they are in `seen`. If `before`
+/// is given, returns only the leaves whose value differs from that in `before`.
 pub(super) fn updates(
     seen: &Seen,
     paths: &[Path],

@@ -1,5 +1,5 @@
-//! Subscriptions that are sent at intervals (gNMI 0.7, section 3.5.1.5.2): SAMPLE subscriptions,
-//! and heartbeats of the others.
+//! Subscriptions whose values are sent at intervals (gNMI 0.7, section 3.5.1.5.2), and the
+//! suppression of values that have not changed.
 //!
 //! The specification requires a target to refuse an interval that it cannot keep. Clients, however,
 //! request 10 µs to be sampled at the highest possible rate. An interval below [`SHORTEST`] is
@@ -23,15 +23,16 @@ use super::{
 /// 0 is sampled at this interval.
 pub(super) const SHORTEST: Duration = Duration::from_millis(1);
 
-/// The pause after a sample, as a multiple of the sample's duration times the number of sampled
-/// streams.
+/// The pause after a sample, as a multiple of the product of the sample's duration and the number
+/// of streams that are sampled.
 const REST: u32 = 9;
 
 /// The sampled subscriptions of one stream.
 #[derive(Debug, Default)]
 pub(super) struct Samples {
     sampled: Vec<Sampled>,
-    /// The time before which no sample may be taken, or `None` if one may be taken at any time.
+    /// The time before which no sample may be taken, because of the pause after the last one.
+    /// `None` if there is no such time.
     rested: Option<Instant>,
     /// The shortest interval that was requested and raised to [`SHORTEST`], or `None` if none was.
     raised: Option<Duration>,
@@ -43,11 +44,12 @@ struct Sampled {
     path: Path,
     interval: Duration,
     due: Instant,
-    /// The suppression of unchanged values between heartbeats, if it was requested.
+    /// The state for suppressing unchanged values between heartbeats, or `None` if the client has
+    /// not requested this.
     redundancy: Option<Redundancy>,
 }
 
-/// The state by which unchanged values are suppressed.
+/// The values that were last sent, by which unchanged values are recognised and suppressed.
 #[derive(Debug)]
 struct Redundancy {
     /// The state of each port when it was last sent, by name.
@@ -82,8 +84,8 @@ impl Samples {
         samples
     }
 
-    /// Returns the interval that is used for a requested one. Intervals that are too short are
-    /// raised.
+    /// Returns the interval that is used when a client requests an interval of `nanoseconds`. An
+    /// interval that is too short is raised.
     fn kept(&mut self, nanoseconds: u64) -> Duration {
         let requested = Duration::from_nanos(nanoseconds);
         if requested < SHORTEST {
@@ -102,7 +104,7 @@ impl Samples {
         self.sampled.is_empty()
     }
 
-    /// Records that all values have been sent as they are in `ports`, before the first sample.
+    /// Records that the client has received all values in `ports`, before the first sample.
     pub(super) fn sent_all(&mut self, ports: &[Seen]) {
         let redundancies = self.sampled.iter_mut().filter_map(|one| one.redundancy.as_mut());
         redundancies.for_each(|redundancy| redundancy.keep(ports));
@@ -248,7 +250,7 @@ mod tests {
         assert_eq!([leaves(1, 1), leaves(1, 2), leaves(2, 3), leaves(2, 4)], [7, 0, 1, 7]);
     }
 
-    /// Values that were sent initially are not sent again while they are unchanged.
+    /// Checks that values which were sent initially are not sent again while they are unchanged.
     #[test]
     fn the_initial_values_are_redundant() {
         let begin = Instant::now();
@@ -283,8 +285,8 @@ mod tests {
         assert_eq!(samples.raised(), Some(Duration::from_nanos(7)));
     }
 
-    /// However short the interval is, the samples of all streams use at most a tenth of the
-    /// thread's time.
+    /// Checks that the samples of all streams use at most a tenth of the thread's time, however
+    /// short the interval is.
     #[test]
     fn samples_that_take_long_are_taken_less_often() {
         let begin = Instant::now();

@@ -41,10 +41,11 @@ const REQUEST_LIMIT: usize = 256 << 10;
 const PATHS: usize = 4096;
 /// The maximum length of a request's prefix in bytes.
 const PREFIX_LIMIT: usize = 4096;
-/// The number of nodes in the answer to a Get at which further paths of the request are refused.
+/// The number of nodes in the answer to a Get beyond which further paths of the request are
+/// refused.
 const ANSWER_LIMIT: usize = 1 << 16;
 /// The approximate size of a leaf in JSON, in bytes. The number of nodes in a JSON value is
-/// estimated as its size divided by this one.
+/// estimated as the size of the value divided by this number.
 const NODE_BYTES: usize = 32;
 
 /// A function that returns the device that a gNMI target names by its id. For an empty target it
@@ -82,7 +83,7 @@ impl GnmiServer {
     }
 
     /// Returns the paths of a request, each appended to the request's prefix. Returns an error if a
-    /// path has an unsupported origin or can select nothing on any port.
+    /// path has an unsupported origin or cannot select anything on any port.
     pub(super) fn selecting<'a>(
         &self,
         prefix: Option<&Path>,

@@ -1,5 +1,6 @@
-//! Set of a port's configuration: `config/enabled`, by itself or in a container. A request may also
-//! contain the name and id with their current values, since clients write whole containers.
+//! Set requests that change the configuration of a port: `config/enabled`, by itself or in a
+//! container. Because clients write whole containers, a request may also contain the name and the
+//! id of the port, but only with their current values.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +46,7 @@ pub(super) fn set(
     Ok(response(request, paths, timestamp))
 }
 
-/// Refuses the operations that no path supports.
+/// Refuses requests with operations that are supported for no path.
 pub(super) fn check_operations(request: &SetRequest) -> Result<(), EntityError> {
     if !request.delete.is_empty() {
         return Err(EntityError::unimplemented(
@@ -159,8 +160,8 @@ fn write(
     Ok(())
 }
 
-/// Returns the node below `above` that a member of a JSON object names, with or without its
-/// module's name.
+/// Returns the node below the nodes `above` whose name is `member`, a name in a JSON object with or
+/// without the prefix of its module.
 fn known(above: &[&str], member: &str) -> Result<&'static str, EntityError> {
     let (module, name) =
         member.rsplit_once(':').map_or((None, member), |(module, name)| (Some(module), name));
@@ -181,8 +182,8 @@ fn known(above: &[&str], member: &str) -> Result<&'static str, EntityError> {
     })
 }
 
-/// Enables and disables ports as requested. If one cannot be changed, the ports before it are
-/// restored.
+/// Enables and disables ports as requested. If a port cannot be changed, the ports that were
+/// changed before it are restored.
 fn apply(
     source: &dyn PortSource,
     ports: &[Port],

@@ -25,8 +25,8 @@ use super::{
 };
 use crate::{control::SwitchSource, status::refusal};
 
-/// The messages and bytes that may wait for a gNMI subscriber. Its stream is closed at twice these
-/// numbers.
+/// The limit of the messages and bytes that may wait to be sent to a gNMI subscriber. Its stream is
+/// closed at twice these numbers.
 const QUEUE: QueueLimit = QueueLimit { messages: 4096, bytes: 16 << 20 };
 
 /// The RPC Subscribe, as a tonic service.
@@ -138,8 +138,8 @@ impl<'a> Subscriber<'a> {
         Ok(subscriber)
     }
 
-    /// Begins to send changes to the client: those of leaves with an on-change subscription, and in
-    /// any case the removal of ports.
+    /// Begins to send changes to the client: changes of leaves with an on-change subscription, and
+    /// the removal of ports.
     fn watch(&self, list: &SubscriptionList) {
         let (sampled, paths) = list
             .subscription
@@ -196,7 +196,7 @@ impl Drop for Counted {
 
 /// The incoming requests of a gNMI subscriber.
 struct Requests {
-    /// The stream of requests. `None` after it has ended while the subscription continues.
+    /// The stream of requests, or `None` if it has ended and the subscription continues.
     open: Option<Streaming<SubscribeRequest>>,
     /// Whether the subscription continues after the stream of requests has ended. Clients in Python
     /// send one request and end the stream.

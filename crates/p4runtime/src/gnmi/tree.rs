@@ -34,8 +34,8 @@ pub(super) fn select(
     notifications.filter(|one| !one.update.is_empty()).collect()
 }
 
-/// Returns the leaves of one port and its queues that the paths select. With `before`, returns only
-/// those whose value differs from that in `before`.
+/// Returns the leaves of one port and its queues that the paths select, as they are in `seen`. If
+/// `before` is given, returns only the leaves whose value differs from that in `before`.
 pub(super) fn notification(
     seen: &Seen,
     paths: &[Path],
@@ -245,7 +245,8 @@ mod tests {
         assert_eq!(joined.target, "3");
     }
 
-    /// `...` matches any number of nodes at any position, and the elements after it must match too.
+    /// Checks that `...` matches any number of nodes at any position, and that the elements after
+    /// it must match, too.
     #[test]
     fn wildcards_match_only_nodes() {
         let leaves = |text: &str| -> Option<Vec<String>> {
@@ -273,7 +274,8 @@ mod tests {
         assert_eq!(paths::join(Some(&many), &many).elem.len(), 4);
     }
 
-    /// The list has one key. Another key selects no port, as opposed to all of them.
+    /// Checks that a path with a key that the list does not have selects no port, instead of all
+    /// ports.
     #[test]
     fn unknown_keys_select_nothing() {
         let keyed = |node: usize, key: &str| {

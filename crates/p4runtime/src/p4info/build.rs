@@ -152,8 +152,8 @@ impl Ids {
     }
 }
 
-/// The user-defined types of a program whose values controllers see in another form than the
-/// program does.
+/// The user-defined types of a program, among them those whose values are translated: controllers
+/// use another form of the value than the program.
 struct Types<'a> {
     types: Option<&'a config::P4TypeInfo>,
     translated: &'a [TranslatedType],
@@ -166,8 +166,8 @@ impl<'a> Types<'a> {
 
     /// Returns the type of a match field, parameter or packet header field.
     ///
-    /// A width of 0 stands for a string: P4Info represents types that are translated to strings
-    /// this way.
+    /// A width of 0 denotes a string, unless the type is translated to a number: P4Info represents
+    /// types that are translated to strings in this way.
     fn value(
         &self,
         bitwidth: i32,
@@ -190,7 +190,7 @@ impl<'a> Types<'a> {
         Ok(NonZeroU32::new(bits).map_or_else(text, ValueType::Bits))
     }
 
-    /// Returns the translated type of a value, if its values are strings for controllers.
+    /// Returns the identifier of the value's type, if controllers use strings for its values.
     fn translated(&self, named: Option<&config::P4NamedType>) -> Option<TranslatedTypeId> {
         translated_type(self.types, &named?.name)
     }
@@ -264,8 +264,8 @@ fn action_profile(
     Ok((id, profile))
 }
 
-/// Returns the actions of all tables that the profile implements. P4Info may state the relation in
-/// the profile or in the table.
+/// Returns the actions of all tables that the profile implements. P4Info may name the tables in the
+/// profile, or the profile in the tables.
 fn actions_of_profile(
     profile: &ActionProfile,
     tables: &Catalog<TableId, Table>,
@@ -478,8 +478,8 @@ fn exists<'a, I: Copy + Ord + Into<u32>, T>(
     catalog.get(id).ok_or_else(|| SchemaError::Dangling { object: object(), kind, id: id.into() })
 }
 
-/// Returns the size that an object declares, or `None` for 0: compilers omit a size that the
-/// program does not state.
+/// Returns the size that an object declares, or `None` if it is 0, which compilers write for an
+/// object without a size.
 fn size(size: i64, object: &Preamble<'_>) -> Result<Option<u64>, SchemaError> {
     let checked = u64::try_from(size).map_err(|_| SchemaError::Number {
         object: object.to_string(),
@@ -489,7 +489,7 @@ fn size(size: i64, object: &Preamble<'_>) -> Result<Option<u64>, SchemaError> {
     Ok((checked > 0).then_some(checked))
 }
 
-/// Checks that the parts (such as fields or parameters) of one object have distinct identifiers.
+/// Checks that the parts of an object, such as its fields or parameters, have distinct identifiers.
 fn unique<T, I: Copy + Ord + fmt::Display + Into<u32>>(
     parts: &[T],
     owner: &Preamble<'_>,

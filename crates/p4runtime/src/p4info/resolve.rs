@@ -1,10 +1,10 @@
 //! Resolves the type specifications of a P4Info, which refer to each other by name, to
 //! [`DataType`]s.
 //!
-//! A hostile P4Info could use these references for two attacks. Both are refused: a type that
-//! contains itself, and a short description of an enormous value, such as a struct of two structs
-//! that have two structs each, and so on. Every named type is resolved once, so the work is bounded
-//! by the size of the P4Info.
+//! A hostile P4Info could use these references in two ways: for a type that contains itself, and
+//! for a short description of an enormous value, such as a struct of two structs that contain two
+//! structs each, and so on. Both are refused. Every named type is resolved once, so the work is
+//! bounded by the size of the P4Info.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,8 +13,9 @@ use super::translation::translated_type;
 use crate::proto::config;
 use entities::{BitsType, DataType};
 
-/// The maximum size of a value in scalars. A bit string, a boolean and the validity of a header are
-/// one scalar each, and a tuple or struct is one more than its members.
+/// The maximum size of a value, counted in scalars. A bit string, a boolean and the validity of a
+/// header count as one scalar each. A tuple or struct counts as one scalar in addition to its
+/// members.
 const MAX_SCALARS: u64 = 1 << 12;
 /// The maximum nesting of types.
 const MAX_DEPTH: usize = 32;

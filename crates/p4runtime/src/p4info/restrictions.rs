@@ -1,10 +1,10 @@
-//! The constraints that `@entry_restriction` and `@action_restriction` state, and their check on
-//! every write.
+//! The constraints on table entries and action calls that a program states in the annotations
+//! `@entry_restriction` and `@action_restriction`, and their check on every write.
 //!
 //! The language is that of p4-constraints (crate `constraints`). A write that breaks a constraint
-//! is refused before the data plane sees it, so nothing changes. Entries of a table meet the
-//! constraint of the table; every call of an action meets that of the action: in an entry, a
-//! default entry, a member, or a one-shot group.
+//! is refused before the data plane sees it, so nothing changes. The entries of a table must
+//! satisfy the constraint of the table. Every call of an action must satisfy the constraint of the
+//! action, whether the call is in an entry, a default entry, a member, or a one-shot group.
 
 use std::collections::HashMap;
 
@@ -31,7 +31,8 @@ pub struct Restrictions {
 /// The constraints on one table or action.
 #[derive(Debug)]
 struct Restriction<I> {
-    /// The identifiers of the keys or parameters, in the order in which the constraint has them.
+    /// The identifiers of the match fields or parameters that the keys of the constraint stand for,
+    /// in the order of the keys.
     ids: Box<[I]>,
     constraint: Constraint,
 }
@@ -43,14 +44,14 @@ pub struct Restricted {
     pub owner: Owner,
     /// The name of the table or action.
     pub name: String,
-    /// The keys or parameters that the constraints may name.
+    /// The match fields or parameters that the constraints may name.
     pub keys: Vec<Key>,
-    /// The texts of the constraints, of which each annotation has one; `None` if an annotation does
-    /// not consist of strings.
+    /// The texts of the constraints, one for each annotation. `None` stands for an annotation that
+    /// does not consist of strings.
     pub texts: Vec<Option<String>>,
 }
 
-/// The kind of object that has constraints, with the identifiers of its keys or parameters.
+/// The kind of object that has constraints, with the identifiers of its match fields or parameters.
 #[derive(Debug, Clone)]
 pub enum Owner {
     /// A table.
@@ -60,7 +61,7 @@ pub enum Owner {
 }
 
 impl Restricted {
-    /// Returns the subject of the constraints.
+    /// Returns the kind of object to which the constraints apply.
     #[must_use]
     pub fn subject(&self) -> Subject<'_> {
         match self.owner {
@@ -69,7 +70,7 @@ impl Restricted {
         }
     }
 
-    /// Returns the name of the annotation.
+    /// Returns the name of the annotation in which the constraints are written.
     #[must_use]
     pub fn annotation(&self) -> &'static str {
         match self.owner {
@@ -103,7 +104,7 @@ impl Restricted {
     }
 }
 
-/// Returns the tables, then the actions, of a P4Info that have constraints, in its order.
+/// Returns the tables, and then the actions, that have constraints, in the order of the P4Info.
 ///
 /// # Errors
 /// Returns an error if the P4Info is inconsistent. The constraints themselves are not checked.
@@ -172,15 +173,15 @@ impl Restrictions {
         Ok(restrictions)
     }
 
-    /// Returns the constraint on the entries of a table, and the match field that each of its keys
-    /// stands for, in the same order.
+    /// Returns the constraint on the entries of a table, and the match fields that its keys stand
+    /// for, in the order of the keys. Returns `None` if the table has no constraint.
     #[must_use]
     pub fn of_table(&self, table: TableId) -> Option<(&Constraint, &[MatchFieldId])> {
         self.tables.get(&table).map(|one| (&one.constraint, &*one.ids))
     }
 
-    /// Returns the constraint on the arguments of an action, and the parameter that each of its
-    /// keys stands for, in the same order.
+    /// Returns the constraint on the arguments of an action, and the parameters that its keys stand
+    /// for, in the order of the keys. Returns `None` if the action has no constraint.
     #[must_use]
     pub fn of_action(&self, action: ActionId) -> Option<(&Constraint, &[ParamId])> {
         self.actions.get(&action).map(|one| (&one.constraint, &*one.ids))
@@ -216,7 +217,7 @@ impl Restrictions {
         }
     }
 
-    /// Refuses an entry of the program that breaks a constraint.
+    /// Refuses a table entry that the program declares if it breaks a constraint.
     pub(crate) fn check_entry(
         &self,
         schema: &Schema,
@@ -273,7 +274,7 @@ impl<I> Restriction<I> {
     }
 }
 
-/// Returns a name without the dot that marks it as absolute.
+/// Returns a name without the leading dot that marks it as absolute.
 fn plain_name(name: &str) -> String {
     name.strip_prefix('.').unwrap_or(name).to_owned()
 }
@@ -296,7 +297,8 @@ fn key_type(value: ValueType, given: impl FnOnce() -> Vec<NamedNumber>) -> KeyTy
     }
 }
 
-/// Returns the strings that the annotations of a translated type give to numbers.
+/// Returns the numbers of a translated type to which annotations assign strings, with these
+/// strings.
 fn strings(p4info: &P4Info, named: Option<&config::P4NamedType>) -> Vec<NamedNumber> {
     let types = p4info.type_info.as_ref();
     let found = named.and_then(|named| types?.new_types.get(&named.name));

@@ -30,7 +30,7 @@ pub enum TextError {
         line: usize,
         /// The column in characters, counted from 1.
         column: usize,
-        /// The description of the error at this place.
+        /// The description of the error at this position.
         message: String,
     },
     /// Messages are nested too deeply.
@@ -80,7 +80,7 @@ pub fn parse_json<M: Printed + Default>(text: &str) -> Result<M, TextError> {
 }
 
 /// Returns the description of an error of JSON without its line and column, which
-/// [`TextError::Syntax`] names.
+/// [`TextError::Syntax`] contains separately.
 fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());

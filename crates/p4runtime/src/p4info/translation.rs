@@ -1,8 +1,9 @@
-//! The types that a P4Info translates to strings, and the annotation
-//! `@p4runtime_translation_mappings`, by which a program assigns numbers to some strings.
+//! The types that a P4Info translates, so that controllers use strings where the program uses
+//! numbers, and the annotation `@p4runtime_translation_mappings`, by which a program chooses the
+//! numbers of some strings.
 //!
 //! The annotation is a list of pairs, such as `({{"", 0}, {"default", 0x10}})`. The P4Runtime
-//! specification does not define it; its form is that of the programs of SONiC's PINS.
+//! specification does not define it. Its form is that of the programs of SONiC's PINS.
 
 use std::collections::{BTreeMap, HashSet};
 use std::iter::Peekable;
@@ -49,7 +50,7 @@ fn texts(types: Option<&P4TypeInfo>) -> impl Iterator<Item = (&str, &P4NewTypeSp
     })
 }
 
-/// A string of controllers, and the number that the program assigns to it.
+/// A string that controllers use, and the number that the program assigns to it.
 pub type GivenNumber = (Box<[u8]>, u128);
 
 /// Returns the pairs of strings and numbers in the annotation `@p4runtime_translation_mappings` of
@@ -77,15 +78,16 @@ pub fn translation_mappings(spec: &P4NewTypeSpec) -> Result<Vec<GivenNumber>, St
     Ok(given)
 }
 
-/// The numbers that strings are given beside the annotations of a program, by the names of their
-/// types.
+/// The numbers of strings that are chosen in addition to those in the annotations of a program, by
+/// the name of the type.
 pub type GivenNumbers = BTreeMap<String, Vec<GivenNumber>>;
 
-/// Returns the pairs of `given` that are not among the known ones.
+/// Returns the pairs of `given` that are not in `known`.
 ///
 /// # Errors
 ///
-/// Returns the position of a pair that contradicts a known one, and the contradiction.
+/// Returns the position in `given` of a pair that contradicts an earlier or known one, and a
+/// message that describes the contradiction.
 pub fn new_mappings(
     known: &[GivenNumber],
     given: &[GivenNumber],
@@ -107,8 +109,8 @@ pub fn new_mappings(
     Ok(new)
 }
 
-/// Returns the body of an annotation `@p4runtime_translation_mappings` for these pairs, without its
-/// parentheses.
+/// Returns the text between the parentheses of an annotation `@p4runtime_translation_mappings` for
+/// these pairs.
 #[must_use]
 pub fn mappings_body(pairs: &[GivenNumber]) -> String {
     let pairs = pairs.iter().map(|(text, number)| {
@@ -118,7 +120,8 @@ pub fn mappings_body(pairs: &[GivenNumber]) -> String {
     format!("{{{}}}", pairs.collect::<Vec<_>>().join(", "))
 }
 
-/// Adds annotations for the given numbers to a P4Info. Types that it does not have are ignored.
+/// Adds annotations for the given numbers to a P4Info. Numbers for types that the P4Info does not
+/// have are ignored.
 pub(super) fn give(types: &mut P4TypeInfo, given: &GivenNumbers) -> Result<(), SchemaError> {
     for (name, pairs) in given {
         let Some(spec) = types.new_types.get_mut(name) else { continue };
@@ -220,7 +223,7 @@ impl Pairs<'_> {
     }
 }
 
-/// An annotation in the right form, for errors.
+/// An example of the annotation in the correct form, for error messages.
 const EXAMPLE: &str = "it is a list of pairs, such as ({{\"\", 0}, {\"default\", 1}})";
 
 #[cfg(test)]

@@ -13,13 +13,13 @@ use crate::proto::v1;
 
 impl PacketInLayout {
     /// Removes the controller header from a packet that a program sent to the controller. Returns
-    /// the header's fields and the rest of the packet. `translations` has the strings of numbers;
-    /// without it, the string of a number is its decimal digits.
+    /// the header's fields and the rest of the packet. `translations` provides the strings that
+    /// stand for numbers. Without it, a number is represented by its decimal digits.
     ///
     /// # Errors
     ///
-    /// Returns an error if the packet is shorter than the header, or if a number that is a string
-    /// for controllers has none.
+    /// Returns an error if the packet is shorter than the header, or if controllers use strings for
+    /// a field and the number in the field has no string.
     pub fn split(
         &self,
         mut packet: Bytes,
@@ -48,9 +48,10 @@ impl PacketInLayout {
 }
 
 impl PacketOutLayout {
-    /// Returns the bytes of the header of a packet-out whose metadata was checked. Omitted fields
-    /// are zero. `translations` has the numbers of strings; without it, strings are decimal digits.
-    /// Returns `None` if a string has no number, because it has lost it since it was checked.
+    /// Returns the bytes of the header for a packet-out whose metadata was checked. Omitted fields
+    /// are zero. `translations` provides the numbers that strings stand for. Without it, strings
+    /// must be decimal digits. Returns `None` if a string has no number, because it has lost it
+    /// since the check.
     #[must_use]
     pub fn header(
         &self,
@@ -76,13 +77,13 @@ impl PacketOutLayout {
     }
 }
 
-/// The reason why a packet that a program sent to the controller is no packet-in.
+/// The reason why a packet that a program sent to the controller cannot become a packet-in.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SplitError {
     /// The packet is shorter than the header of packet-ins.
     #[error("the packet is shorter than the header packet_in")]
     Short,
-    /// A field that is a string for controllers has a number without one.
+    /// Controllers use strings for a field, and the number in the field has no string.
     #[error("field '{field}' of packet_in: {reason}")]
     NoText {
         /// The name of the field.
@@ -93,7 +94,7 @@ pub enum SplitError {
 }
 
 impl Field {
-    /// Returns the string of a number in the header.
+    /// Returns the string that stands for the number in a field of the header.
     fn text_of(&self, value: &[u8], translations: &Translations) -> Result<Bytes, SplitError> {
         let number = value.iter().fold(0_u128, |sum, byte| sum << 8 | u128::from(*byte));
         let no_text = |reason: String| SplitError::NoText { field: self.name.clone(), reason };

@@ -9,10 +9,10 @@ use entities::schema::{ActionId, MatchFieldId, ParamId, Schema, TableId};
 use crate::p4info::SchemaError;
 use crate::proto::config::P4Info;
 
-/// The objects to which references can refer.
+/// The kinds of objects to which references can refer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Object {
-    /// Entries of a table with certain values of these fields.
+    /// Table entries, which are found by the values of these fields.
     Table(TableId, Box<[MatchFieldId]>),
     /// Multicast groups, by identifier.
     MulticastGroup,
@@ -20,16 +20,16 @@ pub(super) enum Object {
     CloneSession,
 }
 
-/// A target of references.
+/// An object to which references can refer, with the fields that identify its entities.
 #[derive(Debug)]
 pub(super) struct Target {
     pub(super) object: Object,
-    /// The name for messages.
+    /// The name in error messages.
     pub(super) name: String,
     pub(super) fields: Vec<TargetField>,
 }
 
-/// A field by whose value a reference finds its target.
+/// A field of a target, whose value is compared with that in a reference.
 #[derive(Debug, Clone)]
 pub(super) struct TargetField {
     pub(super) name: String,
@@ -37,8 +37,8 @@ pub(super) struct TargetField {
     pub(super) is_text: bool,
 }
 
-/// The references of one key or action: the number of the target, and the fields or parameters
-/// whose values refer, in the order of the target's fields.
+/// The references that one key or action declares. Each has the number of its target, and the key
+/// fields or parameters whose values identify the entity, in the order of the target's fields.
 type Of<I> = Vec<(usize, Vec<I>)>;
 
 /// All references that a program declares.
@@ -49,7 +49,8 @@ pub(super) struct Declared {
     pub(super) of_actions: HashMap<ActionId, Of<ParamId>>,
 }
 
-/// One annotation: the field or parameter that has it, and the target and the field that it names.
+/// One annotation `@refers_to`: the field or parameter that has it, and the names of the target and
+/// of the target's field.
 struct Annotated<I> {
     on: I,
     target: String,
@@ -84,8 +85,8 @@ impl Declared {
         Ok(declared)
     }
 
-    /// Groups the annotations of one key or action into references. Those that name different
-    /// fields of one target form one.
+    /// Groups the annotations of one key or action into references. Annotations that name different
+    /// fields of the same target form one reference.
     fn group<I: Copy>(
         &mut self,
         schema: &Schema,
@@ -201,7 +202,7 @@ impl Declared {
     }
 }
 
-/// Returns the annotations `@refers_to(target, field)` among those of a field or parameter.
+/// Returns the `@refers_to` annotations among the annotations of a field or parameter.
 fn annotated<I: Copy>(on: I, annotations: &[String]) -> impl Iterator<Item = Annotated<I>> {
     annotations.iter().filter_map(move |annotation| {
         // p4c puts blanks between tokens.

@@ -43,8 +43,8 @@ pub(super) struct Channel {
 }
 
 impl Channel {
-    /// Answers the request that opens a stream. The items of `reader` are sent on the stream from
-    /// then on.
+    /// Accepts the stream that a client's request opens. From then on, the items of `reader` are
+    /// sent on the stream.
     pub(super) fn open(
         requests: RecvStream,
         mut respond: SendResponse<Bytes>,
@@ -86,8 +86,8 @@ impl grpc::server::Channel for Channel {
     }
 }
 
-/// An encoder of packet-ins, which uses the header fields of the pipeline that the device runs when
-/// they are sent.
+/// The outgoing direction of a stream. It encodes packet-ins when they are sent, with the header
+/// fields of the pipeline that the device runs at that moment.
 struct ToController {
     device: Option<DeviceHandle>,
     pipeline: Option<Arc<Pipeline>>,
@@ -142,15 +142,15 @@ impl ToController {
     }
 }
 
-/// The recipient of a stream's incoming messages. It is not known before the first message, which
-/// names the device.
+/// The objects that receive a stream's incoming messages. The device is not known before the first
+/// message, which names it.
 pub(super) struct Recipient {
     pub(super) outbox: Arc<Outbox<Outgoing>>,
     pub(super) devices: Arc<Devices>,
     pub(super) stream: StreamId,
     /// The maximum size of a message in bytes.
     pub(super) request_limit: usize,
-    /// The account of the memory that the incomplete message takes.
+    /// The account of the memory that an incompletely received message takes.
     pub(super) held: Held,
 }
 
@@ -161,8 +161,8 @@ struct Receiving {
     to: Recipient,
     device: Option<DeviceHandle>,
     packets: Vec<v1::PacketOut>,
-    /// Whether a mistake of the client has ended its stream. Later messages of the client are
-    /// ignored.
+    /// Whether the server has refused the stream because of a mistake of the client. Later messages
+    /// of the client are ignored.
     refused: bool,
 }
 
@@ -172,7 +172,8 @@ impl Receiving {
         Self { requests, messages, to, device: None, packets: Vec::new(), refused: false }
     }
 
-    /// Polls the incoming direction of the stream. Returns `Ready` once either direction has ended.
+    /// Polls the incoming direction of the stream. Returns `Ready` once the incoming or the
+    /// outgoing direction has ended.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         for _ in 0..FRAMES_PER_TURN {
             match self.poll_frame(context) {

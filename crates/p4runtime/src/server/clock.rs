@@ -7,7 +7,8 @@ use std::{
 
 use crate::store::Nanos;
 
-/// The moment of the first use of the clock, as the steady clock and the system clock show it.
+/// The moment at which the clock was first used, according to both the steady clock and the system
+/// clock.
 static START: LazyLock<(Instant, Duration)> = LazyLock::new(|| {
     // If the system clock is set before 1970, timestamps start at zero. Nothing else depends on it.
     (Instant::now(), SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
@@ -26,13 +27,13 @@ pub(super) fn timestamp() -> i64 {
     Clock::Unix.timestamp()
 }
 
-/// The clock by which a served device dates writes, digests and idle entries.
+/// The clock that provides the times of a served device's writes, digests and idle entries.
 #[derive(Clone, Debug, Default)]
 pub enum Clock {
     /// The time since the Unix epoch, as [`now`] returns it.
     #[default]
     Unix,
-    /// A time that the owner of the device sets.
+    /// A time that the owner of the device controls.
     Set(Arc<SetClock>),
 }
 
@@ -44,7 +45,7 @@ impl Clock {
         }
     }
 
-    /// Returns whether the time passes by itself, so that a timer can wait for a deadline.
+    /// Returns whether the clock runs by itself, so that a timer can wait for a deadline.
     pub(super) fn runs(&self) -> bool {
         match self {
             Self::Unix => true,
@@ -67,7 +68,7 @@ pub struct SetClock(Mutex<SetTime>);
 struct SetTime {
     /// The time at which the clock was set last.
     at: Nanos,
-    /// The moment since which the clock runs, or `None` if it stands still.
+    /// The moment since which the clock has been running, or `None` if it stands still.
     running: Option<Instant>,
 }
 

@@ -1,8 +1,8 @@
-//! A served device: the state machine behind a lock, the outboxes of its streams, and an observer
-//! that is notified of events.
+//! A served device: its state machine behind a lock, the queues of outgoing messages of its
+//! streams, and an observer that is notified of events.
 //!
-//! Lock order: the session first, then the packet-in path. The observer is called with neither lock
-//! held, so that it may send packet-ins from its callbacks.
+//! Locks are taken in this order: first the session, then the packet-in path. The observer is
+//! called with neither lock held, so that its callbacks can send packet-ins.
 
 use std::{
     fmt, mem,
@@ -47,8 +47,8 @@ pub trait DeviceObserver: Send + Sync + 'static {
     /// Called when a stream of this device has ended.
     fn stream_closed(&self, _device: &DeviceHandle, _stream: StreamId) {}
 
-    /// Called when `stream` has become the primary of a role, or the role has lost its primary.
-    /// This is also called when a primary repeats its election id.
+    /// Called when `stream` has become the primary of a role, or when the role has lost its primary
+    /// (`None`). Also called when a primary repeats its election id.
     fn primary_changed(&self, _device: &DeviceHandle, _role: &RoleKey, _stream: Option<StreamId>) {}
 
     /// Called when the device begins to run another pipeline.
@@ -64,8 +64,8 @@ pub trait DeviceObserver: Send + Sync + 'static {
     }
 
     /// Called with packet-outs in the order of their arrival, after they were checked against the
-    /// pipeline. The observer removes those that it processes; packets that remain in the list are
-    /// dropped. Payloads and metadata share memory with the received frame.
+    /// pipeline. The observer removes from the list the packets that it processes. Packets that
+    /// remain in the list are dropped. Payloads and metadata share memory with the received frame.
     fn packet_outs(
         &self,
         _device: &DeviceHandle,
@@ -74,8 +74,8 @@ pub trait DeviceObserver: Send + Sync + 'static {
     ) {
     }
 
-    /// Called when `_count` packet-outs were dropped. The reason is that of the first packet, as
-    /// the controller receives it, or `None` if
+    /// Called when `_count` packet-outs were dropped. `_reason` is the error message that the
+    /// controller receives about the first of them, or `None` if
     /// [`DeviceOptions::stream_errors`](crate::session::DeviceOptions) is off.
     fn packet_outs_refused(
         &self,
@@ -86,25 +86,28 @@ pub trait DeviceObserver: Send + Sync + 'static {
     ) {
     }
 
-    /// Called when the packet-in with this tag is encoded into the socket's buffer.
+    /// Called when the packet-in with this tag has been encoded into the buffer that is written to
+    /// the socket.
     fn packet_in_sent(&self, _tag: u64) {}
 
-    /// Called when the digest list with this id is encoded into the socket's buffer.
+    /// Called when the digest list with this id has been encoded into the buffer that is written to
+    /// the socket.
     fn digest_list_sent(&self, _list_id: u64) {}
 
-    /// Called when an idle timeout notification is encoded into the socket's buffer.
+    /// Called when an idle timeout notification has been encoded into the buffer that is written to
+    /// the socket.
     fn idle_timeout_sent(&self, _notification: &v1::IdleTimeoutNotification) {}
 
-    /// Called when a gNMI client has requested samples of its ports at a shorter interval than is
-    /// supported.
+    /// Called when a gNMI client has requested samples of its ports at an interval that is shorter
+    /// than supported (`_asked`). The device uses the interval `_kept` instead.
     fn sample_interval_raised(&self, _device: &DeviceHandle, _asked: Duration, _kept: Duration) {}
 
     /// Called with entries that were idle for their timeout, whether or not a controller receives a
     /// notification.
     fn entries_idle(&self, _device: &DeviceHandle, _entries: &[v1::TableEntry]) {}
 
-    /// Called when the primary has acknowledged a digest list. A list with the acknowledged id need
-    /// not exist.
+    /// Called when the primary has acknowledged a digest list. There need not be a list with the
+    /// acknowledged id.
     fn digest_acknowledged(&self, _device: &DeviceHandle, _ack: &v1::DigestListAck) {}
 }
 
@@ -115,7 +118,7 @@ pub enum PacketOutRefusal {
     NotPrimary,
     /// The device has no pipeline yet.
     NoPipeline,
-    /// The packet-outs do not fit the pipeline.
+    /// The metadata of the packet-outs does not fit the pipeline.
     Misfit,
 }
 
@@ -139,8 +142,8 @@ pub struct PacketIn {
 /// The fields of the controller header of a packet-in.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PacketInMetadata {
-    /// The ingress port field has this value, and all others are zero. The fields are those of the
-    /// pipeline that the device runs when the packet is sent.
+    /// The header's ingress port field has this value, and its other fields are zero. The fields
+    /// are those of the pipeline that the device runs when the packet is sent.
     IngressPort(u32),
     /// The header has exactly these fields.
     Fields(Vec<v1::PacketMetadata>),
@@ -153,7 +156,8 @@ pub enum PacketInError {
     /// The device with this id runs no pipeline, so the fields of packet-ins are unknown.
     #[error("device {0} runs no pipeline; wait until a controller has pushed one")]
     NoPipeline(u64),
-    /// The device with this id has no role that receives packet-ins and has a primary.
+    /// No controller of the device with this id receives packet-ins: no role that receives them has
+    /// a primary.
     #[error("device {0} has no primary; wait until a controller has arbitrated")]
     NoPrimary(u64),
 }
@@ -182,18 +186,19 @@ pub enum DigestError {
         /// The id of the digest.
         digest: u32,
     },
-    /// The device with this id has no role that covers the digest and has a primary.
+    /// No controller of the device with this id receives the digest: no role that covers the digest
+    /// has a primary.
     #[error("device {0} has no primary for digests; wait until a controller has arbitrated")]
     NoPrimary(u64),
 }
 
-/// The error for a notification about idle entries that has no receiver: no role that covers the
-/// table has a primary. The number is the device id.
+/// The error for a notification about idle entries that no controller receives, because no role
+/// that covers the table has a primary. The number is the id of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("device {0} has no primary for the table; wait until a controller has arbitrated")]
 pub struct IdleTimeoutError(u64);
 
-/// An item in the outbox of a controller's stream.
+/// An item in the queue of outgoing messages of a controller's stream.
 #[derive(Debug)]
 pub(crate) enum Outgoing {
     /// The pipeline that defines the fields of all packet-ins after this item.
@@ -239,8 +244,8 @@ struct Session {
     streams: Vec<(StreamId, Arc<Outbox<Outgoing>>)>,
 }
 
-/// The receivers of packet-ins. They are kept apart from the session, so that sending packet-ins
-/// never waits for a large Write.
+/// The streams that receive packet-ins. They have a lock of their own, apart from that of the
+/// session, so that sending packet-ins never waits for a large Write.
 #[derive(Default)]
 struct PacketInPath {
     has_pipeline: bool,
@@ -298,7 +303,8 @@ impl DeviceHandle {
         self.session().device.pipeline().cloned()
     }
 
-    /// Calls `look` with the device's state machine, which stays locked during the call.
+    /// Calls `look` with the device's state machine, which stays locked during the call, and
+    /// returns the result of `look`.
     pub fn inspect<T>(&self, look: impl FnOnce(&Device) -> T) -> T {
         look(&self.session().device)
     }
@@ -312,9 +318,11 @@ impl DeviceHandle {
         self.send_batch([packet])
     }
 
-    /// Queues packet-ins for the primary of every role that receives them. Returns the number that
-    /// were queued for the first of these controllers; the others did not fit its queue and are
-    /// lost. The whole batch wakes the stream once and is encoded together.
+    /// Queues packet-ins for every controller that receives them: the primary of each role with
+    /// this right. Each stream is woken once, and encodes the whole batch together.
+    ///
+    /// Returns the number of packet-ins that were queued for the first of these controllers. The
+    /// remaining ones did not fit into its queue and are lost.
     ///
     /// # Errors
     ///
@@ -340,8 +348,8 @@ impl DeviceHandle {
         self.send_when(packets, When::Now)
     }
 
-    /// Queues packet-ins for all streams that receive them, and returns the number that fitted the
-    /// queues.
+    /// Queues packet-ins for all streams that receive them. Returns the number of those that fit
+    /// into the queue of the first stream.
     fn send_when(
         &self,
         packets: impl IntoIterator<Item = PacketIn>,
@@ -385,8 +393,8 @@ impl DeviceHandle {
         self.packet_in_path().receivers.first().map_or(0, |receiver| receiver.outbox.waiting())
     }
 
-    /// Returns whether packet-ins wait because the controller has not read earlier ones, so that
-    /// neither HTTP/2 nor the socket accepts more.
+    /// Returns whether packet-ins wait because the first controller that receives them has not read
+    /// earlier ones, so that neither HTTP/2 nor the socket accepts more.
     pub fn refuses(&self) -> bool {
         self.packet_in_path().receivers.first().is_some_and(|receiver| receiver.outbox.refuses())
     }
@@ -397,18 +405,19 @@ impl DeviceHandle {
         self.change(|device, effects| device.digest(digest, data, now, effects));
     }
 
-    /// Sends digest lists immediately and unchanged: nothing is bundled, delayed, or omitted
-    /// because it was sent before. A `DigestEntry` permits a data plane to do these things and does
-    /// not require it. The ids must differ from those of lists that [`DeviceHandle::digest`]
-    /// creates, so use only one of the two methods.
+    /// Sends digest lists immediately and unchanged. A `DigestEntry` permits a data plane to bundle
+    /// digests, to delay them, and to omit those that were sent before, but it does not require
+    /// this, and this method does none of it. The ids must differ from those of lists that
+    /// [`DeviceHandle::digest`] creates, so use only one of the two methods.
     ///
-    /// Returns the number of lists that were queued for the first receiver; the rest did not fit
-    /// its queue and are lost. Like [`DeviceHandle::send_now`], this method writes before it
-    /// returns, and may be called only on the runtime that serves the device.
+    /// Returns the number of lists that were queued for the first controller that receives them.
+    /// The remaining ones did not fit into its queue and are lost. Like [`DeviceHandle::send_now`],
+    /// this method writes before it returns, and may be called only on the runtime that serves the
+    /// device.
     ///
     /// # Errors
     ///
-    /// Returns an error if there is no receiver.
+    /// Returns an error if no controller receives the lists.
     pub fn send_digest_lists(
         &self,
         digest: DigestId,
@@ -436,12 +445,13 @@ impl DeviceHandle {
     }
 
     /// Notifies controllers that entries of a table have been idle, with one notification per
-    /// entry. This is for a data plane that watches its entries itself, and the entries are sent
+    /// entry. This is for a data plane that watches its entries itself. The entries are sent
     /// unchanged.
     ///
-    /// Returns the number of notifications that were queued for the first receiver; the rest did
-    /// not fit its queue and are lost. Like [`DeviceHandle::send_now`], this method writes before
-    /// it returns, and may be called only on the runtime that serves the device.
+    /// Returns the number of notifications that were queued for the first controller that receives
+    /// them. The remaining ones did not fit into its queue and are lost. Like
+    /// [`DeviceHandle::send_now`], this method writes before it returns, and may be called only on
+    /// the runtime that serves the device.
     ///
     /// # Errors
     ///
@@ -462,10 +472,11 @@ impl DeviceHandle {
         send_to_all(&receivers, entries, message).ok_or(IdleTimeoutError(self.shared.id))
     }
 
-    /// Sends a message, without any check, to the controllers that receive packet-ins. It serves to
-    /// test how controllers react to messages that no switch should send. Like
-    /// [`DeviceHandle::send_now`], it writes before it returns, and may be called only on the
-    /// runtime that serves the device. Returns whether the queue of any receiver accepted it.
+    /// Sends a message, without any check, to the controllers that receive packet-ins. This allows
+    /// tests of how controllers react to messages that no switch should send. Like
+    /// [`DeviceHandle::send_now`], this method writes before it returns, and may be called only on
+    /// the runtime that serves the device. Returns whether the queue of any of these controllers
+    /// accepted the message.
     pub fn send_unchecked(&self, message: v1::StreamMessageResponse) -> bool {
         let outboxes: Vec<_> =
             self.packet_in_path().receivers.iter().map(|one| Arc::clone(&one.outbox)).collect();
@@ -484,8 +495,8 @@ impl DeviceHandle {
         *self.shared.ports.lock().unwrap_or_else(PoisonError::into_inner) = source;
     }
 
-    /// Sets the owner of the device's queues, which also runs injected packets. Without one, the
-    /// device answers UNIMPLEMENTED to requests for both.
+    /// Sets the source of the device's queues, which also runs injected packets. A device without
+    /// such a source answers requests for either with UNIMPLEMENTED.
     pub fn set_switch_source(&self, source: Arc<dyn SwitchSource>) {
         *self.shared.switch.lock().unwrap_or_else(PoisonError::into_inner) = Some(source);
     }
@@ -637,9 +648,9 @@ impl DeviceHandle {
         self.shared.observer.idle_timeout_sent(notification);
     }
 
-    /// Sends messages and closes streams as `effects` says. The session is locked meanwhile, so
-    /// that two threads cannot send two arbitration results in the wrong order. Leaves in `effects`
-    /// those of which the observer must be notified.
+    /// Performs those of `effects` that send messages and close streams. The session stays locked,
+    /// so that two threads cannot send two arbitration results in the wrong order. Leaves in
+    /// `effects` those of which the observer must be notified.
     fn apply(&self, session: &mut Session, effects: &mut Vec<Effect>) {
         let mut receivers_changed = false;
         effects.retain_mut(|effect| {
@@ -701,9 +712,9 @@ impl DeviceHandle {
         }
     }
 
-    /// Performs everything whose time has come, such as the expiry of idle entries. Returns the
-    /// time at which this must be called next. A server calls it, unless the clock of the device
-    /// stands still.
+    /// Performs all actions whose time has come, such as the expiry of idle entries. Returns the
+    /// time at which this method must be called next. A server calls it, unless the clock of the
+    /// device stands still.
     pub fn tick(&self) -> Option<Nanos> {
         let mut effects = Vec::new();
         let mut session = self.session();
@@ -725,8 +736,8 @@ impl DeviceHandle {
         &self.shared.clock
     }
 
-    /// Writes entities on behalf of the device's owner, who needs to be no controller. Returns an
-    /// outcome for each update. Nothing is written to a log.
+    /// Writes entities on behalf of the device's owner, which need not be a controller. Returns an
+    /// outcome for each update. Nothing is recorded in the log.
     ///
     /// # Errors
     ///
@@ -752,18 +763,18 @@ impl DeviceHandle {
     }
 }
 
-/// The answer to a request that was executed and whose changes may have to be made durable before
-/// the answer is sent.
+/// The answer to a request that was executed. It may have to wait until the changes of the request
+/// are durable.
 pub(super) struct Answer {
     outcome: Result<(), Status>,
-    /// The sync of the log to wait for before the answer is sent, or `None` if it can be sent
-    /// immediately.
+    /// A future for which the answer must wait, and which completes when the log is durable. `None`
+    /// if the answer can be sent immediately.
     durable: Option<Durable>,
 }
 
 impl Answer {
-    /// Creates the answer to a request that succeeded completely. It is sent after the sync in
-    /// `durable`, if there is one.
+    /// Creates the answer to a request that succeeded completely. It waits for `durable`, if that
+    /// is not `None`.
     pub(super) fn done(durable: Option<Durable>) -> Self {
         Self { outcome: Ok(()), durable }
     }
@@ -802,8 +813,8 @@ fn outboxes(
     streams.filter_map(|stream| find(session, stream)).map(Arc::clone).collect()
 }
 
-/// Sends each item in a message of its own to each receiver. Returns the number of items that the
-/// first receiver accepted, or `None` if there is no receiver.
+/// Sends the items to each receiver, each item in a message of its own. Returns the number of items
+/// that the first receiver accepted, or `None` if there is no receiver.
 fn send_to_all<T: Clone>(
     receivers: &[Arc<Outbox<Outgoing>>],
     items: impl IntoIterator<Item = T>,

@@ -1,5 +1,5 @@
-//! SetForwardingPipelineConfig. Pipelines are loaded on separate threads, so that the runtime keeps
-//! serving other clients, streams and timers.
+//! SetForwardingPipelineConfig, the RPC by which a controller loads a pipeline. Pipelines are
+//! loaded on separate threads, so that the runtime keeps serving other clients, streams and timers.
 
 use std::{future::Future, thread, time::Duration};
 
@@ -16,8 +16,8 @@ use crate::{
     status::{Code, EntityError, refusal},
 };
 
-/// The limit of pipelines that are loaded concurrently in this process. Further ones wait for their
-/// turn.
+/// The semaphore that limits the number of pipelines which this process loads concurrently. Further
+/// ones wait for their turn.
 static LOADS: Semaphore = Semaphore::const_new(4);
 
 /// Starts immediately to execute a SetForwardingPipelineConfig request. The returned future

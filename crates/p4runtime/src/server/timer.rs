@@ -11,8 +11,8 @@ use tokio::{runtime::Handle, sync::Notify, time};
 use super::handle::DeviceHandle;
 use crate::store::Nanos;
 
-/// The time by which a wake-up may be delayed, so that several deadlines are handled together.
-/// Without it, each entry of a large table could cause a scan of the whole table.
+/// The time by which a wake-up of the timer may be delayed, so that several deadlines are handled
+/// together. Without this delay, each entry of a large table could cause a scan of the whole table.
 const SLACK: Duration = Duration::from_millis(5);
 
 /// The timer of one device.
@@ -62,8 +62,9 @@ impl Timer {
     }
 }
 
-/// A guard of the running task. If the runtime shuts down, it drops the task midway; the next
-/// deadline then starts another task on the runtime of a later stream.
+/// A guard of the timer's task. If the runtime shuts down, it drops the task before its end. This
+/// guard then records that there is no task, so that the next deadline starts another one on the
+/// runtime of a later stream.
 struct Running {
     device: DeviceHandle,
     ended: bool,

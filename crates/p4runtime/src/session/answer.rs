@@ -22,10 +22,11 @@ use crate::{
 const MESSAGE_BYTES: usize = 256 * 1024;
 
 /// The maximum cost of one Read in bytes: the size of the response plus `LOOK_BYTES` for every
-/// entity that was visited. A table with a million entries stays well below it.
+/// entity that was visited. The cost of reading a table with a million entries is well below this
+/// limit.
 pub const MAX_READ_BYTES: u64 = 256 << 20;
 
-/// The cost of visiting an entity in bytes, whether or not it is selected.
+/// The cost of visiting one entity, counted as bytes, whether or not the Read selects the entity.
 const LOOK_BYTES: u64 = 64;
 
 /// The number of entities that a Read visits before other tasks get their turn.
@@ -96,13 +97,14 @@ struct ReadInProgress {
     message: Vec<u8>,
     has_sent: bool,
     spent: u64,
-    /// A reference whose count shows how many responses of the device are in progress.
+    /// A token that all responses in progress of a device share, so that its reference count shows
+    /// their number. `None` during the first step of the response.
     _open: Option<Arc<()>>,
 }
 
 impl ReadAnswer {
-    /// Starts the response to a Read. Only entities that `access` covers are returned. All
-    /// responses of a device share `open`, whose reference count shows their number.
+    /// Starts the response to a Read. It contains only entities that `access` covers. All responses
+    /// in progress of a device share `open`, whose reference count shows their number.
     pub(super) fn begin(
         reading: Reading,
         access: Option<RoleAccess>,

@@ -35,17 +35,17 @@ pub(super) struct Loaded {
     pub(super) pipeline: Arc<Pipeline>,
     pub(super) cookie: Option<Cookie>,
     pub(super) store: Store<Box<dyn DataPlane>>,
-    /// The entities that the forwarding state had before anything was written to it.
+    /// The entities that the forwarding state contained before anything was written to it.
     pub(super) initial: InitialEntities,
 }
 
-/// The part of a SetForwardingPipelineConfig request that is still needed when its pipeline has
-/// been loaded.
+/// The parts of a SetForwardingPipelineConfig request that are needed after its pipeline has been
+/// loaded.
 #[derive(Debug)]
 pub(super) struct Push {
     action: Action,
     sender: Sender,
-    /// A reference that marks the device as busy with loading as long as it exists.
+    /// A token that marks the device as busy with loading as long as it exists.
     _busy: Arc<()>,
 }
 
@@ -67,7 +67,7 @@ pub enum PushProgress {
 }
 
 impl Loaded {
-    /// Returns the pipeline as the configuration in which a controller would push it.
+    /// Returns this pipeline in the form of the message with which a controller would push it.
     fn config(&self) -> v1::ForwardingPipelineConfig {
         v1::ForwardingPipelineConfig {
             p4info: Some(self.pipeline.p4info().clone()),
@@ -206,9 +206,10 @@ impl Device {
         Ok(())
     }
 
-    /// Checks references between entities from now on, also of the running pipeline and of those
-    /// that will be pushed. Entities that are restored need not be in an order in which each comes
-    /// after those that it refers to, so this is called after they are.
+    /// Makes the device check references between entities from now on, in the running pipeline and
+    /// in those that will be pushed. When a device is restored, this is called after its entities
+    /// have been written, because they need not be in an order in which each entity follows those
+    /// that it refers to.
     ///
     /// # Errors
     ///
@@ -221,7 +222,8 @@ impl Device {
         Ok(())
     }
 
-    /// Makes a new pipeline check references, if the device does, with the entities that it has.
+    /// If the device checks references, makes a new pipeline check them, starting with the entities
+    /// that it contains.
     fn prepare_references(&self, loaded: &mut Loaded, now: Nanos) -> Result<(), EntityError> {
         if !self.options.check_references {
             return Ok(());
@@ -249,7 +251,7 @@ impl Device {
         })
     }
 
-    /// Commits the running pipeline again with another cookie. Its entities are kept.
+    /// Commits the running pipeline again with another cookie, and keeps its entities.
     fn go_on_with(
         &mut self,
         cookie: Option<Cookie>,
@@ -289,8 +291,8 @@ impl Device {
         }
     }
 
-    /// Commits a configuration on behalf of the device's owner, before any controller connects. It
-    /// is not rehearsed.
+    /// Commits a configuration on behalf of the device's owner, before any controller connects. The
+    /// pipeline is loaded without a rehearsal.
     ///
     /// # Errors
     ///
@@ -303,8 +305,8 @@ impl Device {
         Ok(())
     }
 
-    /// Sets the rehearsal in which every pipeline from a controller is tried before the target
-    /// loads it.
+    /// Sets the environment in which the device tries to load every pipeline from a controller,
+    /// before the target loads it.
     pub fn set_rehearsal(&mut self, rehearsal: Arc<dyn Rehearsal>) {
         self.rehearsal = Some(rehearsal);
     }
@@ -327,8 +329,8 @@ impl Device {
         outcome
     }
 
-    /// Returns the sync of the log for which the answer to the last request must wait, or `None` if
-    /// it need not wait.
+    /// Returns a future that completes when the changes of the last request are durable. The answer
+    /// to the request must wait for it. Returns `None` if the answer need not wait.
     #[must_use]
     pub fn durable(&self) -> Option<Durable> {
         self.log.as_ref().and_then(|log| log.durable())
@@ -367,8 +369,8 @@ impl Device {
     /// # Errors
     ///
     /// Returns an error if the device id is wrong or the response type is not defined. While no
-    /// pipeline is committed, returns the code and message that ONOS and finsy take as the request
-    /// to push theirs.
+    /// pipeline is committed, the error has the code and the message that make ONOS and finsy push
+    /// their pipeline.
     pub fn get_pipeline(
         &self,
         request: &v1::GetForwardingPipelineConfigRequest,
@@ -420,9 +422,9 @@ impl Device {
     }
 }
 
-/// Writes to the new pipeline the entities that controllers have written to the old one, `from`.
-/// `initial` are the entities that `from` had before anything was written to it. Strings of
-/// translated types keep their numbers.
+/// Writes to `to`, the store of a new pipeline, the entities that controllers have written to
+/// `from`, the store of the old one. `initial` contains the entities that `from` had before
+/// anything was written to it. Strings of translated types keep their numbers.
 fn reconcile(
     initial: &InitialEntities,
     from: &Store<Box<dyn DataPlane>>,
@@ -448,9 +450,9 @@ fn reconcile(
     outcome
 }
 
-/// Calls `visit` with the updates that restore everything that was written to `from`. `initial` are
-/// the entities that `from` had before anything was written to it. The updates are in an order in
-/// which every entity comes after those that it refers to.
+/// Calls `visit` with the updates that restore everything that was written to `from`. `initial`
+/// contains the entities that `from` had before anything was written to it. The updates are ordered
+/// so that every entity comes after those that it refers to.
 fn each_written(
     initial: &InitialEntities,
     from: &Store<Box<dyn DataPlane>>,
@@ -475,8 +477,9 @@ fn each_written(
     outcome
 }
 
-/// Returns the updates that restore an entity. A constant entry needs only its direct resources,
-/// since nothing else of it can have been written (specification 1.5, "Constant Tables").
+/// Returns the updates that restore an entity. For a constant entry, these are only the updates of
+/// its direct counter and meter, since nothing else of it can have been written (specification 1.5,
+/// "Constant Tables").
 fn restoring(update_type: UpdateType, entity: v1::Entity) -> Vec<v1::Update> {
     let update = |update_type: UpdateType, kind| v1::Update {
         r#type: update_type as i32,
@@ -505,8 +508,8 @@ fn restoring(update_type: UpdateType, entity: v1::Entity) -> Vec<v1::Update> {
     }
 }
 
-/// Returns a wildcard read for every kind of entity except arrays, each with the type of update
-/// that restores the entities it finds.
+/// Returns a wildcard read for every kind of entity except arrays. With each read comes the type of
+/// update that restores the entities that it finds.
 pub(super) fn everything() -> Vec<(UpdateType, v1::Entity)> {
     let replication = |r#type| {
         let entry = v1::PacketReplicationEngineEntry { r#type: Some(r#type) };

@@ -1,5 +1,6 @@
-//! The digests that a device sends to controllers. They are buffered and sent in lists. A digest is
-//! not sent again until its list is acknowledged or the time for the acknowledgement has passed.
+//! The digest messages that a device sends to controllers. Digests are buffered and sent in lists.
+//! A digest with the same contents is not sent again until its list is acknowledged or the time for
+//! the acknowledgement has passed.
 //!
 //! The rules are those of the P4Runtime specification 1.5, section "DigestEntry". A digest that no
 //! `DigestEntry` has enabled is not buffered at all. Acknowledgements do not make delivery
@@ -11,8 +12,8 @@ use entities::{Data, DigestConfig, Nanos, schema::DigestId};
 
 use crate::{conversion, proto::v1};
 
-/// The maximum number of unacknowledged lists per digest. Beyond it, the oldest counts as
-/// acknowledged, so that a controller that never acknowledges cannot fill the memory.
+/// The maximum number of unacknowledged lists per digest. If there are more, the oldest is treated
+/// as acknowledged, so that a controller that never acknowledges cannot fill the memory.
 const MAX_UNACKNOWLEDGED: usize = 4096;
 /// The maximum length of a list if the controller sets no limit.
 const DEFAULT_LIST_SIZE: usize = 256;
@@ -33,7 +34,7 @@ struct Buffer {
     data: Vec<Data>,
     /// The time at which the oldest digest in `data` arrived.
     since: Nanos,
-    /// The digests in `data` and `unacknowledged`.
+    /// The contents of `data` and `unacknowledged`, which identical digests must not repeat.
     known: HashSet<Data>,
     unacknowledged: VecDeque<Sent>,
 }
@@ -47,8 +48,9 @@ struct Sent {
 }
 
 impl Digests {
-    /// Buffers a digest from the data plane, unless the controller knows it already. Returns a list
-    /// of digests to send if one has become full.
+    /// Buffers a digest from the data plane, unless an identical one is waiting to be sent or
+    /// acknowledged. If a list is due, because the buffer is full or digests must not wait, returns
+    /// the list to send.
     pub(crate) fn learn(
         &mut self,
         digest: DigestId,
@@ -102,18 +104,19 @@ impl Digests {
         lists
     }
 
-    /// Returns the time at which [`Digests::due`] next returns a list, if nothing else happens.
+    /// Returns the time at which [`Digests::due`] next has a list to send, if no digest or
+    /// acknowledgement arrives before.
     pub(crate) fn deadline(&self) -> Option<Nanos> {
         self.buffers.iter().filter_map(Buffer::deadline).min()
     }
 
-    /// Forgets all buffers, as a new pipeline requires.
+    /// Empties all buffers, as is necessary when the pipeline changes.
     pub(crate) fn clear(&mut self) {
         self.buffers = Vec::new();
     }
 
-    /// Forgets the lists that an earlier primary did not acknowledge, so that a new primary
-    /// receives their contents.
+    /// Forgets the lists that an earlier primary did not acknowledge. Identical digests are then
+    /// sent again, so that the new primary receives them.
     pub(crate) fn forget_sent(&mut self) {
         for buffer in &mut self.buffers {
             while !buffer.unacknowledged.is_empty() {
@@ -122,7 +125,7 @@ impl Digests {
         }
     }
 
-    /// Forgets the digests that the controller has disabled, including their buffers.
+    /// Keeps only the buffers of digests that are enabled.
     pub(crate) fn retain(&mut self, enabled: impl Fn(DigestId) -> bool) {
         self.buffers.retain(|buffer| enabled(buffer.digest));
     }

@@ -1,4 +1,5 @@
-//! The Write and Read RPCs: the check of permissions, and the choice of the forwarding state.
+//! The Write and Read RPCs: they check permissions, and select the pipeline whose state they refer
+//! to.
 
 use ::entities::TranslationPair;
 
@@ -134,24 +135,25 @@ impl Device {
         self.committed.as_ref().map(|loaded| loaded.store.reader(now)).ok_or_else(no_pipeline)
     }
 
-    /// Plans which numbers the strings of translated types get when [`Device::install`] next writes
-    /// them. The owner of the device calls it with the pairs of an earlier run, in the order in
-    /// which the log has them.
+    /// Plans the numbers that strings of translated types get when [`Device::install`] next writes
+    /// entities that contain them. The owner of the device calls this with the pairs of strings and
+    /// numbers of an earlier run, in the order of the log.
     pub fn plan_translations(&mut self, pairs: &[TranslationPair]) {
         if let Some(translations) = self.current().and_then(|one| one.store.translations()) {
             translations.plan(pairs);
         }
     }
 
-    /// Ends the plan: strings that no installed entity contains get their planned numbers, too.
+    /// Ends the plan of `Device::plan_translations`. Strings that no installed entity contains
+    /// get their planned numbers, too.
     pub fn settle_translations(&mut self) {
         if let Some(translations) = self.current().and_then(|one| one.store.translations()) {
             translations.settle();
         }
     }
 
-    /// Answers a Read request, which needs neither a stream nor an election id. Later writes are
-    /// not part of the answer.
+    /// Answers a Read request, which needs neither a stream nor an election id. Writes that are
+    /// executed after this call do not change the answer.
     ///
     /// # Errors
     ///

@@ -14,9 +14,9 @@ use crate::{
     store::{Nanos, Store},
 };
 
-/// The entities that a pipeline had before anything was written to it: default entries, entries of
-/// the program, counters at zero. Only a keyed fingerprint of each is kept, so no controller can
-/// construct an entity that is mistaken for an initial one.
+/// The entities that a pipeline contained before anything was written to it: default entries,
+/// entries of the program, and counters at zero. Only a keyed fingerprint of each entity is stored,
+/// so no controller can construct an entity that is mistaken for an initial one.
 #[derive(Debug, Default)]
 pub(super) struct InitialEntities {
     fingerprints: Fingerprints,
@@ -24,7 +24,7 @@ pub(super) struct InitialEntities {
 }
 
 impl InitialEntities {
-    /// Returns the entities of a store to which nothing has been written yet.
+    /// Records the entities of a store to which nothing has been written yet.
     pub(super) fn of(store: &Store<Box<dyn DataPlane>>, now: Nanos) -> Result<Self, EntityError> {
         let mut initial = Self::default();
         for (_, request) in everything() {
@@ -36,7 +36,7 @@ impl InitialEntities {
         Ok(initial)
     }
 
-    /// Returns whether an entity is one of the initial entities, unchanged.
+    /// Returns whether an entity equals one of the initial entities.
     pub(super) fn contains(&self, entity: &v1::Entity) -> bool {
         self.digests.contains(&self.digest(entity))
     }

@@ -1,4 +1,4 @@
-//! The loading of pipelines apart from the device, which serves its controllers meanwhile.
+//! The loading of pipelines outside the device, which keeps serving its controllers meanwhile.
 //!
 //! [`Device::begin_pipeline`] returns a [`PipelineLoad`], which may run on any thread, and
 //! [`Device::loaded`] accepts its result. A device has at most one load at a time. The load ends
@@ -78,8 +78,8 @@ impl PipelineLoad {
         self.load_time
     }
 
-    /// Tries to load the pipeline in the device's rehearsal, the environment for trials, if it has
-    /// one.
+    /// Tries to load the pipeline in the environment for trials (the device's rehearsal), if the
+    /// device has one.
     ///
     /// # Errors
     ///

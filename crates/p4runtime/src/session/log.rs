@@ -1,4 +1,4 @@
-//! The log in which the owner of a device records what the device accepts.
+//! The log in which the owner of a device records the requests that the device accepts.
 
 use std::{fmt::Debug, pin::Pin};
 
@@ -9,10 +9,11 @@ use crate::{
     status::EntityError,
 };
 
-/// A log of accepted requests, from which the owner of a device can restore it.
+/// A log of accepted requests, from which the owner of a device can restore the device's state.
 ///
-/// The device calls the log before a request takes permanent effect. If the log refuses, the device
-/// undoes the request and answers with the refusal. Every accepted request is therefore in the log.
+/// The device calls the log before a request takes permanent effect. If the log returns an error,
+/// the device undoes the request and answers with that error. Every accepted request is therefore
+/// in the log.
 pub trait WriteLog: Debug + Send {
     /// Records the accepted updates of a Write to the running pipeline: those whose outcome is
     /// `Ok`, of which there is at least one.
@@ -30,8 +31,8 @@ pub trait WriteLog: Debug + Send {
     /// Returns the errors of [`WriteLog::append`].
     fn begin(&mut self, config: ForwardingPipelineConfig) -> Result<(), EntityError>;
 
-    /// Replaces the whole log with a pipeline, the numbers `pairs` of strings, and the updates with
-    /// which `state` calls its argument.
+    /// Replaces the whole contents of the log by a pipeline, the pairs of strings and numbers in
+    /// `pairs`, and the updates that `state` produces.
     ///
     /// # Errors
     ///
@@ -53,8 +54,8 @@ pub trait WriteLog: Debug + Send {
     /// [`WriteLog::is_long`] reported as long. The log is unchanged.
     fn not_replaced(&mut self, _error: &EntityError) {}
 
-    /// Returns a future that completes when the recorded requests are durable, so that the device
-    /// can delay its answers to them until then. Returns `None` if the answers need not wait.
+    /// Returns a future that completes when the recorded requests are durable. The device delays
+    /// its answers to these requests until then. Returns `None` if the answers need not wait.
     fn durable(&self) -> Option<Durable> {
         None
     }
@@ -74,18 +75,18 @@ pub struct Written<'a> {
 }
 
 impl Written<'_> {
-    /// Returns whether all updates were accepted, so that the request can be recorded as it was
-    /// encoded.
+    /// Returns whether all updates were accepted, so that the log can record the encoded request
+    /// unchanged.
     #[must_use]
     pub fn is_accepted(&self) -> bool {
         self.outcomes.iter().all(Result::is_ok)
     }
 }
 
-/// A future that completes when a record is on a storage medium that survives a power failure, or
-/// fails if it may never get there.
+/// A future that completes when a record has reached a storage medium that survives a power
+/// failure. It fails if the record may never reach one.
 pub type Durable = Pin<Box<dyn Future<Output = Result<(), EntityError>> + Send>>;
 
-/// A function that produces updates which restore a device's state. It calls its argument with each
-/// of them. They must be written to a device that has just loaded the same pipeline.
+/// A function that produces the updates which restore a device's state, and passes each of them to
+/// its argument. The updates must be written to a device that has just loaded the same pipeline.
 pub type StateVisitor<'a> = dyn FnMut(&mut dyn FnMut(v1::Update)) -> Result<(), EntityError> + 'a;

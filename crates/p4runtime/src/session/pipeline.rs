@@ -28,8 +28,8 @@ pub struct Pipeline {
     device_config: Bytes,
     form: ByteString,
     layouts: Layouts,
-    /// The layouts of the controller headers with the field widths of the program. They are set
-    /// once the program has been loaded.
+    /// The layouts of the controller headers with the field widths of the program. They are known
+    /// once a device has loaded the program.
     of_program: OnceLock<Layouts>,
 }
 
@@ -69,8 +69,8 @@ impl Pipeline {
         Ok(Self { schema, device_config, form, layouts, of_program: OnceLock::new() })
     }
 
-    /// Sets the field widths of controller headers from a loaded program. They are the same for
-    /// every device, because all load the same device configuration.
+    /// Records the field widths that controller headers have in a loaded program. They are the same
+    /// for every device with this pipeline, because all of these devices load the same program.
     pub(crate) fn take_widths(&self, plane: &dyn DataPlane) {
         self.of_program.get_or_init(|| {
             let translations = plane.translations();
@@ -139,7 +139,7 @@ impl Pipeline {
 #[derive(Debug, Default)]
 pub struct PipelineRegistry {
     pipelines: Mutex<ByHash>,
-    /// The numbers that strings of translated types have in every pipeline.
+    /// The numbers of strings of translated types that apply in every pipeline.
     given: GivenNumbers,
 }
 
@@ -153,8 +153,8 @@ impl PipelineRegistry {
         Self::default()
     }
 
-    /// Creates a registry without pipelines. Strings of translated types have these numbers in
-    /// every pipeline, in addition to those that its P4Info assigns.
+    /// Creates a registry without pipelines. In every pipeline, the strings of translated types get
+    /// the numbers in `given`, in addition to those that its P4Info assigns.
     #[must_use]
     pub fn giving(given: GivenNumbers) -> Self {
         Self { given, ..Self::default() }

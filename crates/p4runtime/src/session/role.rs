@@ -44,18 +44,17 @@ pub enum RoleConfigError {
     /// The default role has full access and cannot be restricted.
     #[error("The default role cannot have a configuration; name the role.")]
     DefaultRole,
-    /// The configuration has a filter for packet-ins, but the role receives none.
+    /// The configuration has a filter for packet-ins, but the role does not receive packet-ins.
     #[error("The configuration of {0} has a packet-in filter but receives no packet-ins.")]
     FilterWithoutPacketIns(RoleKey),
-    /// Two roles claim the same entity exclusively, or one role claims an entity exclusively that
-    /// the other shares.
+    /// Two roles claim the same entity, and at least one of them claims it exclusively.
     #[error("The configuration of {role} names P4 id {id:#x}, which belongs to {owner}.")]
     Overlap {
         /// The role whose configuration is refused.
         role: RoleKey,
         /// The role that already has the entity.
         owner: RoleKey,
-        /// The id in P4Info of the object that the entity belongs to.
+        /// The id that P4Info assigns to the object, such as a table, to which the entity belongs.
         id: u32,
     },
 }
@@ -65,7 +64,7 @@ pub enum RoleConfigError {
 pub(crate) struct RoleAccess(Option<RoleConfig>);
 
 impl RoleAccess {
-    /// Parses the configuration of a role, which is unrestricted if there is none.
+    /// Parses the configuration of a role. Without a configuration, the role is unrestricted.
     pub(crate) fn parse(role: &RoleKey, config: Option<&Any>) -> Result<Self, RoleConfigError> {
         let Some(config) = config else { return Ok(Self(None)) };
         if !names(&config.type_url, roles::NAME) {
@@ -110,14 +109,15 @@ impl RoleAccess {
         self.0.is_none()
     }
 
-    /// Returns whether the role may write the entity, and sees it in Reads.
+    /// Returns whether the role may write the entity. Reads by the role return the same entities.
     pub(crate) fn covers(&self, entity: &v1::Entity) -> bool {
         // Entities without an object in P4Info, such as multicast groups and clone sessions, belong
         // to all roles.
         object_id(entity).is_none_or(|id| self.covers_id(id))
     }
 
-    /// Returns whether the role sees an entity that a Read found; see [`RoleAccess::covers`].
+    /// Returns whether a Read by the role returns an entity that was found; see
+    /// [`RoleAccess::covers`].
     pub(crate) fn covers_found(&self, found: &Found) -> bool {
         found.object_id().is_none_or(|id| self.covers_id(id))
     }
@@ -146,7 +146,8 @@ impl RoleAccess {
     }
 }
 
-/// Returns whether the metadata of a packet-in passes a filter. Leading zero bytes are ignored.
+/// Returns whether the metadata of a packet-in passes a filter. Leading zero bytes of values are
+/// ignored.
 #[must_use]
 pub(crate) fn passes(filter: &PacketFilter, metadata: &[v1::PacketMetadata]) -> bool {
     let wanted = significant(&filter.value);

@@ -1,4 +1,4 @@
-//! Reads that are answered in pieces.
+//! Read requests whose response is produced in several steps.
 //!
 //! The response to a Read may be much larger than its request: a dozen bytes select every cell of
 //! an array. The response is therefore never built as a whole. A request is checked once, and its
@@ -25,16 +25,17 @@ pub struct Reading {
     outcomes: Vec<Result<(), EntityError>>,
 }
 
-/// The requested entity whose matches are being visited.
+/// The progress of the request whose entities are being visited.
 #[derive(Debug)]
 struct Current {
     query: Query,
-    /// The number of selections of the current query whose entities have all been visited.
+    /// The number of selections of the query that are complete: all of their entities have been
+    /// visited.
     done: usize,
-    /// The position in the selection whose entities are being visited.
+    /// The position reached in the next selection.
     cursor: Cursor,
     found: bool,
-    /// The reason why an entity is left out of the response, although the request names its object
+    /// The reason why the response omits an entity, although the request names the entity's object
     /// by id.
     left_out: Option<EntityError>,
 }
@@ -51,9 +52,9 @@ impl Reading {
 
     /// Continues the Read until `visit` breaks or all entities have been visited.
     ///
-    /// Calls `visit` with every selected entity, and with `None` for every step that found none,
-    /// such as a request that is begun or an entity that is skipped. An error of a request is found
-    /// before any of its entities is visited.
+    /// Calls `visit` with every selected entity. Also calls it with `None` for every step that
+    /// yields no entity, such as the start of a request or a skipped entity, so that `visit` can
+    /// limit the work. If a request has an error, none of its entities is visited.
     pub fn advance(
         &mut self,
         visit: &mut dyn FnMut(Option<Found>) -> ControlFlow<()>,

@@ -55,8 +55,9 @@ impl Batch {
         self.all().iter().map(|waiting| waiting.packets).sum()
     }
 
-    /// Returns the next packets that can be sent through one socket, in two parts each, and whether
-    /// these packets are super-frames.
+    /// Returns whether the next packets are super-frames, and those next packets that can be sent
+    /// through the same socket. Each packet consists of two parts, of which the second may be
+    /// empty.
     pub(super) fn next(&self) -> (bool, impl Iterator<Item = [&[u8]; 2]>) {
         let all = self.all();
         let is_whole = all.first().is_some_and(|first| first.is_whole);
@@ -85,8 +86,8 @@ impl Batch {
         true
     }
 
-    /// Removes the first `count` entries, which were sent. Returns the number of packets that they
-    /// represent on a wire, and the number of bytes of these packets.
+    /// Removes the first `count` entries, which have been sent. Returns the number of packets that
+    /// they represent on a wire, and the number of bytes of these packets.
     pub(super) fn leave(&mut self, count: usize) -> (u64, u64) {
         let mut counted = (0, 0);
         let all = self.waiting.get_mut(self.first..self.end).unwrap_or_default();

@@ -17,8 +17,8 @@ const MESSAGE: usize = 16;
 const DISCIPLINE: usize = 20;
 const ATTRIBUTE: usize = 4;
 
-/// The queueing disciplines that treat a super-frame like its segments, since they only forward
-/// packets or share a link among flows.
+/// The queueing disciplines that treat a super-frame like its segments, because they do no more
+/// than forward packets or share a link among flows.
 const HANDS_ON: [&[u8]; 5] = [b"noqueue", b"pfifo_fast", b"fq_codel", b"fq", b"mq"];
 
 /// The queueing discipline of one interface.

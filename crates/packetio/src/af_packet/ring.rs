@@ -132,7 +132,8 @@ impl<'a> RingPacket<'a> {
         u64::from(self.header.tp_sec) * 1_000_000_000 + u64::from(self.header.tp_nsec)
     }
 
-    /// Returns the `N` bytes in front of the packet in its slot.
+    /// Returns the `N` bytes in front of the packet in its slot, where the kernel stores the virtio
+    /// header.
     pub(crate) fn in_front<const N: usize>(&self) -> Option<&'a [u8; N]> {
         self.slot.get(..usize::from(self.header.tp_mac))?.last_chunk()
     }

@@ -18,7 +18,7 @@ impl RingMemory {
     pub const MAX: usize = 8 << 20;
     /// The smallest ring in bytes.
     pub const LEAST: usize = 256 << 10;
-    /// The divisor of the available memory. All rings together may use this part of it.
+    /// The divisor of the available memory: all rings together may use this fraction of it.
     const PART: u64 = 8;
     /// The least number of slots in a ring, so that a burst fits even if frames are long.
     const SLOTS: usize = 64;
@@ -33,16 +33,16 @@ impl RingMemory {
         Self { bytes: 1 << bytes.ilog2() }
     }
 
-    /// Returns the size of each ring if `sockets` rings share `available` bytes of available
-    /// memory.
+    /// Returns the size of each ring if `sockets` rings share a machine with `available` bytes of
+    /// available memory.
     #[must_use]
     pub fn shared(available: u64, sockets: usize) -> Self {
         let each = available / Self::PART / sockets.max(1) as u64;
         Self::of_bytes(usize::try_from(each).unwrap_or(Self::MAX))
     }
 
-    /// Returns the size of each ring if `sockets` rings share the memory that is currently
-    /// available on this machine.
+    /// Returns the size of each ring if `sockets` rings share this machine, from its memory that is
+    /// currently available.
     #[must_use]
     pub fn here(sockets: usize) -> Self {
         available().map_or_else(Self::default, |available| Self::shared(available, sockets))

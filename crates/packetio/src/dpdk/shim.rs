@@ -55,7 +55,8 @@ unsafe extern "C" {
 #[derive(Debug)]
 pub(super) struct Device {
     port: RawPort,
-    /// DPDK's arguments, and the number of queues in each direction.
+    /// The arguments with which DPDK created the device, and the number of queues in each
+    /// direction.
     arguments_and_queues: (CString, u16),
 }
 
@@ -126,11 +127,11 @@ impl Device {
         (device, queues)
     }
 
-    /// Stops a device of `net_memif`. DPDK 22.11 tears down a connection both on the thread that
-    /// stops the device and on its own thread when that notices that the other end has left. If
-    /// both threads tear it down at the same time, memory is freed twice. If both ends are in this
-    /// process, the end that is stopped second therefore waits until it has noticed that the other
-    /// end has left, and until the driver has finished.
+    /// Stops a device of `net_memif`. DPDK 22.11 tears down a connection on two threads: on the
+    /// thread that stops the device, and on its own thread when that thread notices that the other
+    /// end has left. If both threads do so at the same time, memory is freed twice. Therefore, if
+    /// both ends are in this process, the end that is stopped second waits until it has noticed
+    /// that the other end has left, and until the driver has finished.
     fn stop(&self, stopped: &[Self]) {
         let peer_has_left =
             self.socket().is_some() && stopped.iter().any(|other| other.socket() == self.socket());

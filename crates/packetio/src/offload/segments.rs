@@ -150,8 +150,9 @@ pub(super) fn fix_tcp(segment: &mut [u8], at: usize, index: usize, count: usize,
     }
 }
 
-/// Writes the length, the identification and the header checksum of one header in front of the
-/// transport header, for the segment at `index` with `length` bytes in all.
+/// Writes the fields of one header that depend on the segment: the length, the identification and
+/// the header checksum. The header precedes the transport header. The segment at `index` has
+/// `length` bytes in total.
 pub(super) fn fix_length(segment: &mut [u8], layer: Layer, index: usize, length: usize) {
     match layer {
         Layer::Ipv4(at) => {
@@ -178,8 +179,9 @@ fn fix_udp_length(segment: &mut [u8], at: usize, length: usize) {
     write(segment, at + 4, length.to_be_bytes());
 }
 
-/// Writes the checksum of a segment's transport header at `at`. Its pseudo-header consists of the
-/// addresses of the innermost IP header in `outside`.
+/// Writes the checksum of a segment's transport header, which begins at `at`. `field` is the offset
+/// of the checksum in that header. The pseudo-header contains the addresses of the innermost IP
+/// header in `outside`.
 fn fix_sum(segment: &mut [u8], outside: &[Layer], at: usize, field: usize, protocol: u8) {
     let addresses = outside.iter().rev().find_map(|layer| match layer {
         Layer::Ipv4(at) => Some(at + 12..at + 20),

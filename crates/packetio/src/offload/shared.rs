@@ -10,8 +10,8 @@ const TAG: usize = 4;
 /// The offset of a VLAN tag in a frame, after the two Ethernet addresses.
 const ADDRESSES: usize = 12;
 
-/// The bytes of a super-frame. A clone shares the bytes, and keeps them if the original is filled
-/// with other bytes.
+/// The bytes of a super-frame. A clone shares these bytes. It keeps them even if the original is
+/// filled with other bytes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SharedFrame {
     memory: Arc<Vec<u8>>,

@@ -6,20 +6,22 @@
 //! can see it. The payload is not copied. The program processes each head as a packet, so counters,
 //! meters, random choices and messages to a controller are those of the segments.
 //!
-//! Whether a frame can leave in one piece is determined by comparison ([`SuperFrame::whole`]). Each
-//! segment must leave by the same port. Moreover, the frame with the headers that the program made
-//! of the first segment must be segmented, by the rules of kernels and cards, into exactly the
-//! headers that the program made of the other segments. The frame then leaves in one piece with
-//! these headers, and its segmentation yields the segments that would have left. Otherwise, the
-//! payload is appended to each head ([`SuperFrame::complete`]), and the segments leave separately.
+//! A comparison determines whether a frame can leave in one piece ([`SuperFrame::whole`]). All
+//! segments must leave by the same port. Moreover, consider the frame with the headers that the
+//! program has output for the first segment. By the rules of kernels and cards, segmentation of
+//! this frame must yield exactly the headers that the program has output for the other segments.
+//! The frame then leaves in one piece with these headers, and its segmentation yields the segments
+//! that would have left separately. Otherwise, the payload is appended to each head
+//! ([`SuperFrame::complete`]), and the segments leave separately.
 //!
-//! The checksum of TCP covers the payload. If the program cannot see the field, it passes its
-//! content on, and a kernel completes it for the addresses in the IP header. The program must then
-//! leave the addresses unchanged. If the program can see the field, it gets the real checksum, and
-//! the output must have the real checksum of the output.
+//! The checksum of TCP covers the payload. If the program cannot see the checksum, it passes the
+//! field on unchanged, and a kernel later completes the checksum for the addresses in the IP
+//! header. The program must then leave the addresses unchanged. If the program can see the
+//! checksum, it receives the correct one, and its output must contain the correct checksum of the
+//! output.
 //!
 //! Super-frames of UDP, in tunnels, or with headers other than Ethernet, VLAN tags, IP and TCP are
-//! segmented before the program sees them; so are super-frames with more segments than half a burst
+//! segmented before the program sees them. So are super-frames with more segments than half a burst
 //! can hold.
 
 use super::checksum::{add, fold};
@@ -31,7 +33,7 @@ use std::ops::Range;
 /// The largest length, in bytes, of the headers of a super-frame that can be sent without being
 /// segmented. The headers are tags, IPv6 with extensions, and TCP with options.
 const LONGEST: usize = 256;
-/// The number of bytes that a program may add to headers as tags.
+/// The number of bytes by which a program may lengthen the headers, by adding tags.
 const TAGS: usize = 16;
 /// The offset of the checksum in a TCP header.
 const CHECKSUM: usize = 16;
@@ -45,8 +47,8 @@ pub struct SuperFrame {
     first: usize,
     /// The number of leading bytes of each segment that the program may read.
     head: usize,
-    /// The sum of each segment's payload, for TCP checksums. Empty if the program cannot read
-    /// checksums.
+    /// The sum of the payload of each segment, from which TCP checksums are computed. Empty if the
+    /// program cannot read checksums.
     sums: Vec<u64>,
 }
 
@@ -97,8 +99,8 @@ impl SuperFrame {
         self.segment_length(index) - self.head_length(index)
     }
 
-    /// Returns whether the segments of a super-frame can be represented by their heads, in a burst
-    /// with this capacity.
+    /// Returns whether a burst with this capacity may contain only the heads of a super-frame's
+    /// segments. This also depends on the headers of the super-frame.
     pub(crate) fn is_possible(segments: &Segments, capacity: usize) -> bool {
         let Segments { frame, headers, payload, count, .. } = segments;
         let [layer] = headers.layers[..] else { return false };
@@ -155,9 +157,9 @@ impl SuperFrame {
         }
     }
 
-    /// Completes a head that the program made of the segment at `index`: stores the head in
-    /// `packet`, followed by the payload of the segment that is not in the head. Returns false if
-    /// the head does not belong to this segment.
+    /// Appends to a head the rest of its segment. `head` is what the program has output for the
+    /// segment at `index`. Stores in `packet` this head, followed by the payload that the head
+    /// lacks. Returns false if the head cannot belong to this segment.
     #[must_use]
     pub fn complete(&self, index: usize, head: &[u8], packet: &mut Vec<u8>) -> bool {
         let payload = self.segments.payload_of(index);
@@ -188,7 +190,8 @@ impl SuperFrame {
     }
 
     /// Returns the super-frame that segmentation would divide into segments with exactly these
-    /// heads, so that it can be sent in one piece. Returns `None` if there is no such super-frame.
+    /// heads, which the program has output. Returns `None` if there is no such super-frame, so that
+    /// the segments must be sent separately.
     #[must_use]
     pub fn whole(&self, heads: &[&[u8]]) -> Option<Whole<'_>> {
         let Segments { frame, headers, payload, count, .. } = &self.segments;
@@ -241,8 +244,9 @@ impl SuperFrame {
         Some(Whole { virtio, front, front_length, frame, payload, segments, bytes, longest })
     }
 
-    /// Returns whether the program has left the addresses unchanged, which the TCP checksum covers.
-    /// This matters if the program cannot read the checksum.
+    /// Returns whether the program has left the addresses and the TCP checksum unchanged. If the
+    /// program cannot read the checksum, the super-frame can only be sent in this case, because the
+    /// checksum covers the addresses.
     fn covers_the_same(&self, offsets: &HeaderOffsets, template: &[u8]) -> bool {
         let before = self.header_offsets();
         let frame = &self.segments.frame;
@@ -277,8 +281,8 @@ impl SuperFrame {
         self.segments.payload + self.segments.payload_of(index).len()
     }
 
-    /// Returns the length of the head of the segment at `index`. It includes all headers, so that
-    /// changes of the headers can be found in the program's output.
+    /// Returns the length of the head of the segment at `index`. A head includes all headers, so
+    /// that the program's output shows all changes of the headers.
     fn head_length(&self, index: usize) -> usize {
         self.head.max(self.segments.payload).min(self.segment_length(index))
     }
@@ -292,7 +296,7 @@ impl SuperFrame {
     }
 }
 
-/// The offsets of a frame's headers that have fields which differ between segments.
+/// The offsets of those headers of a frame that contain fields which differ between segments.
 #[derive(Clone, Copy)]
 struct HeaderOffsets {
     layer: Layer,

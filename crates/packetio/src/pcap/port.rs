@@ -17,7 +17,7 @@ pub struct Files {
     /// The capture to which the port writes the frames that it transmits. An existing file is
     /// replaced.
     pub output: Option<PathBuf>,
-    /// Whether the input is read again from its start at its end.
+    /// Whether the port reads the input again from the start when it has reached the end.
     pub repeat: bool,
 }
 
@@ -56,10 +56,10 @@ struct CaptureQueue {
     name: String,
     /// The capture that is being read, or `None` after its end and for all queues but the first.
     input: Option<CaptureReader<BufReader<File>>>,
-    /// The file that is read again from its start at its end, or `None` if the input is not
-    /// repeated.
+    /// The path of the input, which is read again from the start when it has ended, or `None` if
+    /// the input is read only once.
     repeated: Option<PathBuf>,
-    /// The error because of which the input ended early.
+    /// The error that ended the input early, or `None` if there was none.
     fault: Option<CaptureError>,
     output: Option<SharedCapture>,
     counters: Arc<PortCounters>,

@@ -36,7 +36,7 @@ const ENHANCED_PACKET: u32 = 6;
 /// The length of the shortest block in bytes: its type, its length, and its length again at the
 /// end.
 const MIN_BLOCK: u32 = 12;
-/// The offset of the frame's bytes in each type of block that contains a frame.
+/// The offsets of the frame's bytes in the types of blocks that contain a frame.
 const SIMPLE_PACKET_DATA: usize = 12;
 const ENHANCED_PACKET_DATA: usize = 28;
 
@@ -63,7 +63,7 @@ pub fn is_capture(path: &Path) -> io::Result<bool> {
     Ok(start == SECTION_HEADER || MAGICS.iter().any(|magic| start == magic))
 }
 
-/// A frame of a capture.
+/// A frame that was read from a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
     /// The timestamp in nanoseconds since 1970, or `None` in pcapng's simple packet blocks.
@@ -296,8 +296,8 @@ impl<R: Read> CaptureReader<R> {
         .map(Some)
     }
 
-    /// Reads the rest of a section header, of which the type and the length have been read, and
-    /// begins a section.
+    /// Begins a section: reads its header. The type and the length of the header have been read
+    /// already.
     fn finish_section_header(&mut self) -> Result<(), Fault> {
         self.fill_to(MIN_BLOCK as usize)?;
         let big_endian = match self.block.get(8..12) {
@@ -360,8 +360,9 @@ impl Section {
         Ok(())
     }
 
-    /// Returns the offset of timestamps from the option `if_tsoffset` of an interface. The parser
-    /// does not convert it to the byte order of the section.
+    /// Returns the value of an interface's option `if_tsoffset`, which is added to timestamps.
+    /// Reads the option from its bytes, because the parser does not convert it to the byte order of
+    /// the section.
     fn time_offset(&self, description: &InterfaceDescriptionBlock<'_>) -> i64 {
         description
             .options
@@ -437,8 +438,8 @@ impl Fault {
     }
 }
 
-/// Returns the number of timestamp units per second for the option if_tsresol: a negative power of
-/// 10, or of 2 if the highest bit is set.
+/// Returns the number of timestamp units per second. The option if_tsresol states the unit in
+/// seconds as a negative power of 10, or of 2 if the highest bit of `resolution` is set.
 fn units_per_second(resolution: u8) -> Result<u64, Fault> {
     let exponent = u32::from(resolution & 0x7f);
     let units = if resolution & 0x80 == 0 {
@@ -451,8 +452,8 @@ fn units_per_second(resolution: u8) -> Result<u64, Fault> {
     })
 }
 
-/// Converts the result of a parser. The whole block is in memory, so a parser that needs more data
-/// has found an error in the file.
+/// Converts the result of a parser. If the parser needs more data, this is an error in the file,
+/// because the whole block is in memory.
 fn parsed<'a, T>(
     result: IResult<&'a [u8], T, PcapError<&'a [u8]>>,
     what: &str,

@@ -72,7 +72,7 @@ const BPF_XDP: u32 = 37;
 const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;
 const XDP_FLAGS_DRV_MODE: u32 = 1 << 2;
 
-/// Creates the map from a queue to its socket.
+/// Creates the BPF map that assigns a socket to each queue.
 fn create_map(queues: u32) -> io::Result<OwnedFd> {
     #[repr(C)]
     struct Create {

@@ -61,21 +61,23 @@ unsafe impl Item for u64 {}
 // SAFETY: the structure consists of integers.
 unsafe impl Item for libc::xdp_desc {}
 
-/// One end of a ring. Each method is meant either for the producer or for the consumer.
+/// This process's end of a ring: either the producer's or the consumer's. Each method is meant for
+/// one of the two.
 #[derive(Debug)]
 pub(super) struct Ring<T> {
     mapping: Mapping,
     offsets: XdpRingOffset,
     /// The number of items for which the ring has room, a power of two.
     size: u32,
-    /// The number of items that this end has produced or consumed. Its low bits are the index of
-    /// the next item.
+    /// The number of items that this end has produced or consumed so far. Its low bits are the
+    /// index of the next item.
     position: u32,
     items: PhantomData<T>,
 }
 
 impl<T: Item> Ring<T> {
-    /// Maps the ring of a socket at an offset.
+    /// Maps the ring of a socket into memory. `at` is the offset by which mmap(2) identifies the
+    /// ring.
     pub(super) fn map(
         socket: &OwnedFd,
         at: u64,
@@ -98,7 +100,7 @@ impl<T: Item> Ring<T> {
         produced.wrapping_sub(self.position).min(self.size)
     }
 
-    /// Takes the next item as the consumer. There must be one ([`Self::waiting`]).
+    /// Takes the next item as the consumer. An item must be waiting ([`Self::waiting`]).
     pub(super) fn take(&mut self) -> T {
         // SAFETY: the pointer refers to an item of the ring. The kernel wrote the item before it
         // counted it, and leaves it unchanged until `publish_taken` counts it. Any bytes are a
@@ -108,7 +110,8 @@ impl<T: Item> Ring<T> {
         item
     }
 
-    /// Returns the slots of all items that the consumer has taken to the producer.
+    /// Releases the slots of all items that the consumer has taken, so that the producer can reuse
+    /// them.
     pub(super) fn publish_taken(&self) {
         self.counter(self.offsets.consumer).store(self.position, Ordering::Release);
     }
@@ -119,7 +122,7 @@ impl<T: Item> Ring<T> {
     }
 
     /// Returns the number of items that the producer put into the ring and that the kernel has not
-    /// consumed, whether they are published or not.
+    /// consumed yet. It includes items that are not published yet.
     pub(super) fn unconsumed(&self) -> u32 {
         let consumed = self.counter(self.offsets.consumer).load(Ordering::Acquire);
         self.position.wrapping_sub(consumed).min(self.size)
@@ -138,8 +141,8 @@ impl<T: Item> Ring<T> {
         self.counter(self.offsets.producer).store(self.position, Ordering::Release);
     }
 
-    /// Returns whether the producer must wake up the kernel by a system call, so that it consumes
-    /// items.
+    /// Returns whether the producer must make a system call, because the kernel would not consume
+    /// items otherwise.
     pub(super) fn needs_wakeup(&self) -> bool {
         let Some(flags) = self.offsets.flags else { return true };
         self.counter(flags).load(Ordering::Relaxed) & libc::XDP_RING_NEED_WAKEUP != 0
@@ -177,8 +180,8 @@ impl Chunks {
         (self.mapping.start.as_ptr().addr() as u64, self.mapping.bytes as u64)
     }
 
-    /// Returns the bytes at an address in the chunks that the kernel returned, or `None` if they
-    /// lie outside the chunks.
+    /// Returns the `length` bytes of a packet at `address`, both of which the kernel returned.
+    /// Returns `None` if the bytes lie outside the chunks.
     pub(super) fn bytes(&self, address: u64, length: u32) -> Option<&[u8]> {
         let start = usize::try_from(address).ok()?;
         let end = start.checked_add(length as usize)?;

@@ -16,7 +16,8 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// The number of chunks for packets in each direction, and also of entries in each ring.
+/// The number of chunks for incoming packets, of chunks for outgoing packets, and of entries in
+/// each ring.
 const PACKETS: u32 = 2048;
 /// The headroom that the kernel leaves in front of a received packet (XDP_PACKET_HEADROOM), in
 /// bytes.
@@ -37,7 +38,7 @@ pub(super) struct Socket {
     free: Vec<u64>,
     /// The lengths of packets that were accepted but have not been sent yet.
     lengths: VecDeque<u32>,
-    /// The number of dropped packets that was counted so far.
+    /// The number of dropped packets, as the kernel reported it last.
     dropped: u64,
 }
 
@@ -85,8 +86,8 @@ impl Socket {
         })
     }
 
-    /// Copies received packets into the burst, and calls `complete` for each. Returns the number of
-    /// packets and the number of their bytes.
+    /// Copies received packets into the burst, and passes each copy to `complete`, which can
+    /// complete its checksum. Returns the number of packets and the number of their bytes.
     pub(super) fn receive(
         &mut self,
         burst: &mut Burst,
@@ -137,8 +138,8 @@ impl Socket {
         true
     }
 
-    /// Orders the kernel to send the accepted packets, and counts those that it took. Returns false
-    /// if packets remain for the next call because the queue is full.
+    /// Makes the kernel send the accepted packets, and counts those that it sent. Returns false if
+    /// packets remain for the next call because the queue is full.
     pub(super) fn flush(&mut self, counters: &PortCounters) -> io::Result<bool> {
         self.to_transmit.publish_put();
         loop {

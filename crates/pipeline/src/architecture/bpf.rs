@@ -42,11 +42,11 @@ struct Stages {
     parser: TypedBlock<ParserId>,
     pipeline: TypedBlock<ControlId>,
     deparser: TypedBlock<ControlId>,
-    /// The fate of a packet (pass, drop or redirect) for each member of the enumeration that is the
-    /// type of `output_action`.
+    /// The fate of a packet (pass, drop or redirect) for each value of `output_action`, an
+    /// enumeration. Indexed by the number of the enumeration's member.
     verdicts: Vec<Verdict>,
-    /// uBPF: the number of the member `PASS` of that enumeration, if there is one. It is the action
-    /// of a program that sets none.
+    /// In uBPF, the number of the enumeration's member `PASS`, if there is one. The action of a
+    /// packet is `PASS` unless the program sets another one.
     pass: Option<u128>,
 }
 
@@ -61,7 +61,7 @@ enum Verdict {
 }
 
 impl Verdict {
-    /// Returns what happens to a packet for a member of `xdp_action` or `ubpf_action`. Packets that
+    /// Returns the fate for which a member of `xdp_action` or `ubpf_action` stands. Packets that
     /// the program aborts are dropped.
     fn named(member: &str) -> Self {
         match member {
@@ -153,7 +153,7 @@ impl Stages {
         self.leave(interpreter, headers, decided, port, outputs)
     }
 
-    /// Processes a packet by a uBPF program.
+    /// Processes a packet with a uBPF program.
     fn user_space(
         &self,
         interpreter: &mut Interpreter<'_>,
@@ -215,8 +215,8 @@ impl Stages {
         self.leave(interpreter, headers, decided, port, outputs)
     }
 
-    /// Returns what the control has decided about the packet, from its `output_action` and
-    /// `output_port`.
+    /// Returns the fate and the output port of the packet, which the control has stored in
+    /// `output_action` and `output_port`.
     fn decided(&self, interpreter: &Interpreter<'_>, value: &Value) -> (Verdict, u32) {
         let type_id = self.pipeline.types.get(2);
         let port = number(interpreter, value, type_id, MetadataField::OutputPort);
@@ -277,6 +277,7 @@ fn leave(
 }
 
 /// Runs the parser. Returns the values of its parameters, or `None` if it rejects the packet.
+/// `describe` sets the parameters' initial values.
 fn parse<'p, const PARAMETERS: usize>(
     interpreter: &mut Interpreter<'p>,
     parser: &TypedBlock<ParserId>,
@@ -319,7 +320,8 @@ fn number(
     type_id.map_or(0, |type_id| interpreter.layout.field_number(value, *type_id, field))
 }
 
-/// Returns the members of the enumeration that is the type of a struct's field `output_action`.
+/// Returns the members of the enumeration from which a struct's field `output_action` takes its
+/// value.
 fn actions(layout: &Layout, type_id: TypeId) -> Option<&[String]> {
     let fields = &layout.composite(type_id)?.fields;
     let field = fields.iter().find(|field| field.name == "output_action")?;

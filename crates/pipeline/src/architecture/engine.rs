@@ -16,12 +16,13 @@ use std::ops::DerefMut;
 /// The error for a package whose blocks lack the parameters that the architecture expects.
 pub(super) const PARAMETERS: RunError = RunError::internal("parameters of a block");
 
-/// A value of a packet that waits, independent of the memory of the engine that made it.
+/// A value that a packet keeps while it waits in a queue. It does not refer to the memory of the
+/// engine that made it.
 #[derive(Clone, Debug)]
 pub(crate) enum Held {
     /// A value of the interpreter.
     Interpreted(Value),
-    /// The bytes of a value of machine code. `None` if no block has written the value.
+    /// The bytes of a value of machine code, or `None` if no block has written the value yet.
     Compiled(Option<Box<[u8]>>),
 }
 
@@ -34,10 +35,11 @@ pub(crate) trait Engine<'p>: DerefMut<Target = Interpreter<'p>> {
     /// Whether the engine is machine code.
     const IS_COMPILED: bool;
 
-    /// Returns a value in the form in which a packet keeps it while it waits in a queue.
+    /// Converts a value to the form in which a packet keeps it while it waits in a queue.
     fn held(&self, value: Self::Value) -> Held;
 
-    /// Returns a value that a packet has kept while it waited. Fails if another engine made it.
+    /// Converts a value back that a packet has kept while it waited in a queue. Fails if another
+    /// kind of engine made it.
     fn unheld(&self, held: Held) -> Result<Self::Value, RunError>;
 
     /// Prepares the engine for a pass of a packet: resets local variables, and clears the packet
@@ -52,7 +54,7 @@ pub(crate) trait Engine<'p>: DerefMut<Target = Interpreter<'p>> {
     /// values of the same type.
     fn done_with(&mut self, type_id: TypeId, value: Self::Value);
 
-    /// Returns a copy of a value that stays valid while blocks run for other packets.
+    /// Returns a copy of a value. The copy stays valid while blocks run for other packets.
     fn copy(&self, value: &Self::Value) -> Self::Value;
 
     /// Makes sure that a value stays valid while blocks run for other packets.
@@ -71,7 +73,7 @@ pub(crate) trait Engine<'p>: DerefMut<Target = Interpreter<'p>> {
     /// Returns the number in a field of a struct, or zero if there is no such field.
     fn field_number(&self, value: &Self::Value, type_id: TypeId, field: MetadataField) -> u128;
 
-    /// Copies a part of a value, selected by a path, to another value of the same type.
+    /// Copies one part of a value, which `path` selects, to another value of the same type.
     fn copy_part(
         &mut self,
         type_id: TypeId,
@@ -83,8 +85,8 @@ pub(crate) trait Engine<'p>: DerefMut<Target = Interpreter<'p>> {
     /// Makes all headers in a value invalid.
     fn invalidate(&mut self, type_id: TypeId, value: &mut Self::Value);
 
-    /// Copies to `into` the fields that differ between the two values of `change`, which are a
-    /// value before a block ran and the same value after the block.
+    /// Copies to `into` those fields that a block has changed. `change` holds the value before the
+    /// block ran and the value after it.
     fn take_changes(
         &mut self,
         type_id: TypeId,

@@ -1,7 +1,7 @@
 //! The driver of PNA_NIC (Portable NIC Architecture, version 0.7): main parser, main control, main
-//! deparser, then recirculation, output or drop. A packet that was sent to no port is dropped. The
-//! pre control was removed in version 0.7; programs for earlier versions bring it and its types
-//! along.
+//! deparser, then recirculation, output or drop. A packet for which the program chooses no port is
+//! dropped. The pre control was removed in version 0.7; programs for earlier versions declare it
+//! and its types themselves.
 
 use super::engine::{Engine, PARAMETERS};
 use super::{
@@ -50,7 +50,7 @@ impl Blocks {
 
     /// Completes the processing of a packet after machine code has run the main control for it. The
     /// arguments are the headers, the metadata, and the main control's output metadata.
-    pub(super) fn go_on<'p, E: Engine<'p>>(
+    pub(super) fn complete<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,
         port: u32,

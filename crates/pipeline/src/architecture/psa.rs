@@ -13,10 +13,10 @@ mod shared;
 use self::egress::Egress;
 use self::shared::Shared;
 use super::engine::{Engine, PARAMETERS};
-use super::v1model::Behind;
+use super::v1model::LastControl;
 use super::waiting::{self, Place};
 use super::{
-    NO_PASS, Output, PassBudget, TypedBlock, drop_packet, filled, microseconds, output,
+    HandedOver, NO_PASS, Output, PassBudget, TypedBlock, drop_packet, filled, microseconds, output,
     typed_control, typed_parser,
 };
 use crate::dialect::Dialect;
@@ -44,7 +44,7 @@ struct Pipeline {
     deparser: TypedBlock<ControlId>,
 }
 
-/// A pass that waits to run.
+/// A pass of a packet through ingress or egress that waits to run.
 enum Pass<V> {
     Ingress(Ingress<V>),
     Egress(Egress<V>),
@@ -60,12 +60,12 @@ struct Ingress<V> {
     /// The length in bytes that counters and meters use for the packet.
     counted_length: u64,
     generation: u32,
-    /// The number of the pass for traces.
+    /// The number by which traces identify the pass.
     number: u32,
 }
 
-/// The properties of a packet for which ingress or egress has run. `port` is the input port after
-/// ingress, and the output port after egress.
+/// The properties of a packet for which ingress or egress has just run. After ingress, `port` is
+/// the input port; after egress, it is the output port.
 struct Passed {
     port: u32,
     /// The length in bytes that counters and meters use for the packet.
@@ -75,7 +75,7 @@ struct Passed {
     generation: u32,
 }
 
-/// The properties that copies of a packet take over from it, and their packet path.
+/// The properties that copies of a packet inherit from it, and the PSA packet path of the copies.
 struct Copied {
     counted_length: u64,
     generation: u32,
@@ -123,25 +123,25 @@ impl Blocks {
     /// Completes the processing of a packet after machine code has run ingress or egress for it.
     /// The arguments are the headers, the metadata, and the control's output metadata. `length` is
     /// the packet's length in bytes as it was received.
-    pub(super) fn go_on<'p, E: Engine<'p>>(
+    pub(super) fn complete<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,
-        (behind, port, length): (Behind, u32, u64),
+        HandedOver { last_control, port, length }: HandedOver,
         arguments: [E::Value; 3],
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
         let (mut queue, mut budget) = (VecDeque::new(), PassBudget::default());
         budget.take(0)?;
         let passed = |port, counted_length| Passed { port, counted_length, generation: 0 };
-        match behind {
-            Behind::Ingress => {
+        match last_control {
+            LastControl::Ingress => {
                 let mut shared = Shared::default();
                 if engine.layout.dialect == Dialect::PsaSwitch {
                     shared.take(engine, &arguments, &self.ingress.control.types, &[1])?;
                 }
                 self.after_ingress(engine, passed(port, length), arguments, shared, &mut queue)?;
             }
-            Behind::Egress(to) => {
+            LastControl::Egress(to) => {
                 budget.take(0)?;
                 self.after_egress(engine, passed(to, length), arguments, &mut queue, outputs)?;
             }
@@ -149,7 +149,8 @@ impl Blocks {
         self.all(engine, queue, budget, outputs)
     }
 
-    /// Continues with a packet that leaves its queue: runs egress, and all passes that follow.
+    /// Resumes a packet that leaves the queue of its output port: runs egress, and all passes that
+    /// follow.
     pub(super) fn resume<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,
@@ -162,7 +163,7 @@ impl Blocks {
         self.all(engine, queue, budget, outputs)
     }
 
-    /// Runs all passes that wait in a queue, and those that they cause.
+    /// Runs all passes that wait in `queue`, and the further passes that these cause.
     fn all<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,
@@ -240,7 +241,8 @@ impl Blocks {
         self.after_ingress(engine, passed, [headers, metadata, decisions], shared, queue)
     }
 
-    /// Runs the ingress deparser for a packet, and makes its copies.
+    /// Runs the ingress deparser for a packet, and queues the packet and its copies for their next
+    /// passes.
     fn after_ingress<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,
@@ -252,7 +254,7 @@ impl Blocks {
         let Pipeline { parser, control, deparser } = &self.ingress;
         let follows = engine.layout.dialect == Dialect::PsaSwitch;
         let type_id = *control.types.get(3).ok_or(PARAMETERS)?;
-        let decision = decided(engine, &PSA.after_ingress, (&decisions, type_id), None);
+        let decision = decided(engine, &PSA.after_ingress, &decisions, type_id, None);
         let class_of_service =
             engine.field_number(&decisions, type_id, MetadataField::ClassOfService) as u64;
 
@@ -277,7 +279,7 @@ impl Blocks {
         let packet = engine.take_packet();
 
         let copied = Copied { counted_length, generation, path: PacketPath::CloneI2e };
-        self.copies(engine, (decision.copies, &packet), copied, &cloned_meta, queue)?;
+        self.copies(engine, decision.copies, &packet, copied, &cloned_meta, queue)?;
         let (path, replicas) = match decision.fate {
             Fate::Unicast { port } => {
                 (PacketPath::NormalUnicast, vec![Replica { port, instance: 0 }])
@@ -336,11 +338,13 @@ impl Blocks {
         Ok(())
     }
 
-    /// Queues copies of a packet for egress, with the metadata that the deparser has set for them.
+    /// Queues copies of a packet for egress. Their metadata are those that the deparser has
+    /// returned for clones.
     fn copies<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,
-        (sessions, packet): (Vec<u32>, &[u8]),
+        sessions: Vec<u32>,
+        packet: &[u8],
         Copied { counted_length, generation, path }: Copied,
         metadata: &E::Value,
         queue: &mut VecDeque<Pass<E::Value>>,
@@ -462,7 +466,7 @@ impl Blocks {
         let Pipeline { control, deparser, .. } = &self.egress;
         let follows = engine.layout.dialect == Dialect::PsaSwitch;
         let type_id = *control.types.get(3).ok_or(PARAMETERS)?;
-        let decision = decided(engine, &PSA.after_egress, (&decisions, type_id), Some(port));
+        let decision = decided(engine, &PSA.after_egress, &decisions, type_id, Some(port));
 
         let inputs = Inputs::all(0).with(Known::Port, port.into());
         let input = filled(engine, deparser.types.get(5), PSA.before_egress_deparser, &inputs)?;
@@ -479,7 +483,7 @@ impl Blocks {
         let modified = engine.take_deparsed_packet();
 
         let copied = Copied { counted_length, generation, path: PacketPath::CloneE2e };
-        self.copies(engine, (decision.copies, &modified), copied, &cloned_meta, queue)?;
+        self.copies(engine, decision.copies, &modified, copied, &cloned_meta, queue)?;
         if let Fate::Drop { reason } = decision.fate {
             drop_packet(engine, reason);
         } else if decision.fate == Fate::Recirculate {
@@ -505,8 +509,8 @@ impl Blocks {
     }
 }
 
-/// Queues a pass through egress: in the queue of its port, if the port has queues of its own, and
-/// otherwise behind the passes that wait already.
+/// Queues a packet for its pass through egress. If the output port has queues of its own, the
+/// packet enters one of them. Otherwise it is placed behind the passes that wait already.
 fn enqueue<'p, E: Engine<'p>>(
     engine: &mut E,
     mut pass: Egress<E::Value>,
@@ -530,14 +534,15 @@ fn enqueue<'p, E: Engine<'p>>(
     Ok(())
 }
 
-/// Returns what the given rules decide about a packet, from the output metadata of a control.
+/// Evaluates rules about a packet on the output metadata of a control, and returns their decision.
 fn decided<'p, E: Engine<'p>>(
     engine: &E,
     rules: &Rules,
-    (says, type_id): (&E::Value, TypeId),
+    output_metadata: &E::Value,
+    type_id: TypeId,
     port: Option<u32>,
 ) -> Decision {
-    let number = |field| engine.field_number(says, type_id, field);
+    let number = |field| engine.field_number(output_metadata, type_id, field);
     rules.decide(&Packet { requests: None, number, port, drop_port: 0, queues: 0 })
 }
 

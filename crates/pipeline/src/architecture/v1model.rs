@@ -29,8 +29,8 @@ use self::queue::{Pass, Queue};
 use super::engine::Engine;
 use super::waiting::{self, Place, QueueTimes};
 use super::{
-    NO_PASS, Output, TypedBlock, assign, drop_packet, microseconds, output, typed_control,
-    typed_parser,
+    HandedOver, NO_PASS, Output, TypedBlock, assign, drop_packet, microseconds, output,
+    typed_control, typed_parser,
 };
 use crate::error::{LoadError, RunError};
 use crate::interpreter::{Effects, Preserved};
@@ -67,8 +67,8 @@ struct Passed {
     generation: u32,
 }
 
-/// The properties of a packet for which egress has run. The fields have the meanings of those of
-/// [`Egress`].
+/// The properties of a packet for which egress has run. Fields mean the same as those of [`Egress`]
+/// with the same names.
 #[derive(Clone, Copy)]
 struct PassedEgress {
     port: u32,
@@ -80,33 +80,34 @@ struct PassedEgress {
     generation: u32,
 }
 
-/// A clone for which machine code has run egress.
-pub(crate) struct BehindClone {
+/// A clone of a v1model packet for which machine code has already run egress.
+pub(crate) struct CloneAfterEgress {
     /// The port on which the packet was received.
     pub(crate) ingress_port: u32,
     /// The output port of the clone.
     pub(crate) port: u32,
     /// The length in bytes of the packet as it was received.
     pub(crate) length: u64,
-    /// The maximum number of bytes of the clone that are transmitted.
+    /// The maximum number of bytes of the clone that are transmitted, or `None` for no limit.
     pub(crate) most: Option<u64>,
 }
 
-/// A packet that was cloned at the end of ingress and waits for its egress.
+/// A packet that was cloned at the end of ingress. It waits for its egress until the clone is
+/// complete.
 pub(crate) struct Original<V> {
     pub(crate) port: u32,
     /// The headers, the metadata and the standard metadata at the end of ingress.
     pub(crate) values: [V; 3],
     pub(crate) payload: Vec<u8>,
-    /// The length in bytes that egress reads.
+    /// The length in bytes that the program reads in egress.
     pub(crate) length: u64,
-    /// The maximum number of bytes that are transmitted, as ingress sets it.
+    /// The maximum number of bytes that are transmitted, as ingress set it with `truncate`.
     pub(crate) truncated: Option<u64>,
 }
 
 /// The last control that machine code has run for a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Behind {
+pub(crate) enum LastControl {
     Ingress,
     /// Egress has run for this output port.
     Egress(u32),
@@ -167,21 +168,21 @@ impl Blocks {
     /// Completes the processing of a packet after machine code has run ingress or egress for it.
     /// The interpreter already holds the packet, the requests of the blocks, the parser's cursor
     /// and the change of the packet's length.
-    pub(crate) fn go_on<'p, E: Engine<'p>>(
+    pub(crate) fn complete<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,
-        (behind, port, length): (Behind, u32, u64),
+        HandedOver { last_control, port, length }: HandedOver,
         arguments: [E::Value; 3],
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
         let mut queue = Queue::default();
         queue.budget.take(0)?;
-        match behind {
-            Behind::Ingress => {
+        match last_control {
+            LastControl::Ingress => {
                 let passed = Passed { port, length, generation: 0 };
                 self.after_ingress(engine, passed, arguments, &mut queue)?;
             }
-            Behind::Egress(to) => {
+            LastControl::Egress(to) => {
                 queue.budget.take(0)?;
                 let passed = PassedEgress {
                     port: to,
@@ -198,17 +199,19 @@ impl Blocks {
         self.all(engine, queue, outputs)
     }
 
-    /// Completes a clone after machine code has run egress for it, in which the clone has requested
-    /// a copy or another pass, and then the packet that was cloned, unless that is dropped. The
-    /// interpreter already holds the payload and the requests of the clone.
-    pub(crate) fn go_on_with_clone<'p, E: Engine<'p>>(
+    /// Completes a clone for which machine code has run egress, and in which egress has requested
+    /// another copy or pass. Then completes the packet that was cloned, unless ingress has dropped
+    /// it (`original` is `None`). The interpreter already holds the payload and the requests of the
+    /// clone.
+    pub(crate) fn complete_clone<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,
-        (clone, arguments): (BehindClone, [E::Value; 3]),
+        clone: CloneAfterEgress,
+        arguments: [E::Value; 3],
         original: Option<Original<E::Value>>,
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
-        let BehindClone { ingress_port, port, length, most } = clone;
+        let CloneAfterEgress { ingress_port, port, length, most } = clone;
         let mut queue = Queue::default();
         queue.budget.take(0)?;
         queue.budget.take(1)?;
@@ -246,7 +249,8 @@ impl Blocks {
         self.all(engine, queue, outputs)
     }
 
-    /// Continues with a packet that leaves its queue: runs egress, and all passes that follow.
+    /// Resumes a packet that leaves the queue of its output port: runs egress, and all passes that
+    /// follow.
     pub(super) fn resume<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,
@@ -260,7 +264,7 @@ impl Blocks {
         self.all(engine, queue, outputs)
     }
 
-    /// Runs all passes that wait in a queue, and those that they cause.
+    /// Runs all passes that wait in `queue`, and the further passes that these cause.
     fn all<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,
@@ -282,7 +286,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// Assigns the numbers that the architecture determines to fields of the standard metadata.
+    /// Makes the given assignments of the architecture to fields of the standard metadata.
     fn assign<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,
@@ -290,7 +294,7 @@ impl Blocks {
         sets: &[Set],
         inputs: &Inputs<u64>,
     ) -> Result<(), RunError> {
-        assign(engine, (standard, self.type_of(2)?), sets, inputs);
+        assign(engine, standard, self.type_of(2)?, sets, inputs);
         Ok(())
     }
 
@@ -300,13 +304,14 @@ impl Blocks {
         inputs.with(Known::BehindDropPort, beyond_drop_port(drop_port.into()))
     }
 
-    /// Returns what the given rules decide about a packet, from its blocks' requests and its
-    /// standard metadata.
+    /// Evaluates rules about a packet on its blocks' requests and its standard metadata, and
+    /// returns their decision.
     fn decide<'p, E: Engine<'p>>(
         &self,
         engine: &E,
         rules: &Rules,
-        (requests, standard): (Option<&dyn Requests>, &E::Value),
+        requests: Option<&dyn Requests>,
+        standard: &E::Value,
         port: Option<u32>,
     ) -> Result<Decision, RunError> {
         let type_id = self.type_of(2)?;
@@ -371,8 +376,8 @@ impl Blocks {
         let [mut headers, mut metadata, mut standard] = arguments;
 
         let requests: &dyn Requests = &effects;
-        let left = (Some(requests), &standard);
-        let decision = self.decide(engine, &V1MODEL.after_ingress, left, None)?;
+        let rules = &V1MODEL.after_ingress;
+        let decision = self.decide(engine, rules, Some(requests), &standard, None)?;
         if !decision.copies.is_empty() {
             // Parsing the copies runs blocks for other packets.
             for value in [&mut headers, &mut metadata, &mut standard] {
@@ -556,8 +561,8 @@ impl Blocks {
         mut passing: Egress<E::Value>,
         queue: &mut Queue<E::Value>,
     ) -> Result<(), RunError> {
-        let left = (None, &passing.standard);
-        let decision = self.decide(engine, &V1MODEL.before_queue, left, Some(passing.port))?;
+        let (rules, port) = (&V1MODEL.before_queue, Some(passing.port));
+        let decision = self.decide(engine, rules, None, &passing.standard, port)?;
         if let Fate::Drop { reason } = decision.fate {
             drop_packet(engine, reason);
             return Ok(());
@@ -583,8 +588,8 @@ impl Blocks {
         Ok(())
     }
 
-    /// Runs the pass of a packet through egress. `times` are those of the packet's queue, if its
-    /// port has queues of its own.
+    /// Runs the pass of a packet through egress. `times` says when the packet entered and left the
+    /// queue of its port, if the port has queues of its own.
     fn egress<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,
@@ -659,8 +664,8 @@ impl Blocks {
 
         let kept = Kept { control: self.egress, metadata: &metadata, standard: &standard };
         let requests: &dyn Requests = &effects;
-        let left = (Some(requests), &standard);
-        let decision = self.decide(engine, &V1MODEL.after_egress, left, Some(port))?;
+        let rules = &V1MODEL.after_egress;
+        let decision = self.decide(engine, rules, Some(requests), &standard, Some(port))?;
         for session in decision.copies {
             if engine.state.clone_session(session).is_none() {
                 continue;
@@ -776,16 +781,15 @@ impl Blocks {
     }
 }
 
-/// The metadata as they are at the end of the control that requested a copy of the packet. The copy
-/// may preserve some of their fields.
+/// The metadata of a packet at the end of the control that requested a copy of it. The copy may
+/// preserve some of their fields.
 struct Kept<'v, V> {
     control: ControlId,
     metadata: &'v V,
     standard: &'v V,
 }
 
-/// A clone that is to be made: the number of its clone session, and the properties that it takes
-/// over from the packet.
+/// A clone to be made: its clone session, and the properties that it inherits from the packet.
 struct Copy {
     session: u32,
     preserved: Preserved,
@@ -809,8 +813,8 @@ fn micros(time: std::time::Duration) -> u64 {
 }
 
 impl<V> Egress<V> {
-    /// Returns the queue of the packet. The length is that with which the packet would leave if
-    /// egress did not change it.
+    /// Returns the queue that the packet enters, with the properties that the queue needs. The
+    /// length is the one with which the packet would leave if egress did not change it.
     fn place(&self) -> Place {
         let most = self.most.unwrap_or(u64::MAX).min(self.truncated.unwrap_or(u64::MAX));
         Place {

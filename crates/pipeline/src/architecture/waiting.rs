@@ -13,9 +13,9 @@ use std::time::Duration;
 /// A packet that has passed ingress and waits in a queue of its output port.
 #[derive(Clone, Debug)]
 pub struct Waiting {
-    /// The number of the program in which the packet waits ([`crate::Core`]).
+    /// The number that identifies the program ([`crate::Core`]) that processes the packet.
     pub(crate) program: u64,
-    /// Whether machine code runs the packet.
+    /// Whether machine code, not the interpreter, processes the packet.
     pub(crate) is_compiled: bool,
     port: u32,
     queue: u64,
@@ -24,14 +24,15 @@ pub struct Waiting {
     pub(crate) pass: Pass,
 }
 
-/// The pass through egress that follows.
+/// The pass through egress that the packet takes after it has waited.
 #[derive(Clone, Debug)]
 pub(crate) enum Pass {
     V1model(Box<V1modelEgress<Held>>),
     Psa(Box<PsaEgress<Held>>),
 }
 
-/// When a packet entered and left its queue, and how many packets waited there.
+/// The times at which a packet entered and left its queue, and the numbers of packets that waited
+/// there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueTimes {
     /// The time at which the packet entered the queue.
@@ -51,8 +52,8 @@ impl Waiting {
         self.port
     }
 
-    /// Returns the number of the queue: v1model's `priority`, or PSA's class of service. Of classes
-    /// that the port does not have, the queue is 0 (PSA 1.2, section 6.2).
+    /// Returns the number of the queue: v1model's `priority`, or PSA's class of service. A packet
+    /// whose class the port does not have waits in queue 0 (PSA 1.2, section 6.2).
     #[must_use]
     pub fn queue(&self) -> u64 {
         self.queue
@@ -72,18 +73,18 @@ impl Waiting {
     }
 }
 
-/// The treatment of a packet for a port that has queues.
+/// The treatment of packets whose output port has queues of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AtQueues {
-    /// The packet waits in its queue, until the owner of the queue resumes it.
+    /// The packet waits in its queue until the caller, who owns the queue, resumes it.
     #[default]
     Wait,
-    /// Egress follows ingress at once, as at a port without queues.
+    /// The packet does not wait. Egress follows ingress at once, as at a port without queues.
     Pass,
 }
 
-/// Returns the number of queues of a port in which a packet waits. Returns `None` if the packet
-/// does not wait there.
+/// Returns the number of queues of an output port at which packets wait. Returns `None` if packets
+/// do not wait there.
 pub(super) fn queues<'p, E: Engine<'p>>(engine: &E, port: u32) -> Option<u32> {
     match engine.scratch.at_queues {
         AtQueues::Wait => engine.state.port_queues(port),
@@ -91,7 +92,7 @@ pub(super) fn queues<'p, E: Engine<'p>>(engine: &E, port: u32) -> Option<u32> {
     }
 }
 
-/// The queue of a packet, and what queues need to know about the packet.
+/// The queue that a packet enters, and the properties of the packet that the queue needs.
 pub(super) struct Place {
     pub(super) port: u32,
     pub(super) queue: u64,
@@ -99,7 +100,7 @@ pub(super) struct Place {
     pub(super) generation: u32,
 }
 
-/// Hands a packet over to the owner of the queues.
+/// Hands a packet over to the caller, who owns the queues of ports.
 pub(super) fn wait<'p, E: Engine<'p>>(engine: &mut E, place: Place, pass: Pass) {
     let Place { port, queue, length, generation } = place;
     engine.event(|_| crate::trace::Event::Wait { port, queue, length });
@@ -116,6 +117,6 @@ pub(super) fn wait<'p, E: Engine<'p>>(engine: &mut E, place: Place, pass: Pass) 
     });
 }
 
-/// The error for a packet that waits for a program that no longer runs.
+/// The error for a packet that waited in a queue while its program was replaced by another.
 pub(crate) const REPLACED: RunError =
     RunError::internal("a packet that waits in another program than the one that runs");

@@ -1,5 +1,5 @@
-//! The host call with which a PNA packet that missed in a packed table adds an entry for its key
-//! (`add_entry`).
+//! The host call (from machine code to Rust) by which a PNA packet adds an entry to a packed table.
+//! The entry has the key with which the packet missed (`add_entry`).
 
 use super::context::{Context, host, inside};
 use super::host::Host;
@@ -14,15 +14,15 @@ pub(super) const DATA: usize = 32;
 /// The value of [`Adding::profile`] when the program names no expiry profile.
 pub(super) const NO_PROFILE: u64 = u64::MAX;
 
-/// An entry that a packet adds for the key with which it missed. Generated code writes it to its
-/// stack.
+/// The entry that a packet adds for the key with which it missed. Generated code writes it to its
+/// stack, and passes its address to `add_entry`.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Adding {
     /// The number of the table, counted from one, or zero if the packet missed in no table.
     pub(super) table: u64,
     pub(super) action: u64,
-    /// The low half of the packed key; `high` is the high half.
+    /// The low 64 bits of the packed key. `high` holds the high 64 bits.
     pub(super) low: u64,
     pub(super) high: u64,
     /// The expiry profile, or [`NO_PROFILE`].
@@ -52,8 +52,8 @@ pub(super) unsafe extern "C" fn add_entry(context: *mut Context, adding: *const 
 }
 
 impl Host<'_> {
-    /// Adds an entry to a table and returns whether it did. It does not if the table already has an
-    /// entry with this key, is full, or lacks the action.
+    /// Adds an entry to a table. Returns whether it was added: it is not if the table already has
+    /// an entry with this key, is full, or lacks the action.
     fn add_entry(&self, table: u64, adding: &Adding) -> Result<bool, InternalError> {
         let Adding { action, low, high, profile, data, .. } = *adding;
         let key = u128::from(high) << 64 | u128::from(low);

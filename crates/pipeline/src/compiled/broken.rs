@@ -40,7 +40,7 @@ fn switch() -> Switch {
     Switch::new(compiled.program.expect("a program")).expect("a switch")
 }
 
-/// Returns the error with which a program is refused after `change` has damaged its resolved form.
+/// Compiles a program whose resolved form `change` has damaged, and returns the error.
 fn refusal(change: impl FnOnce(&mut ResolvedProgram)) -> InternalError {
     let switch = switch();
     let mut resolved = ResolvedProgram::new(&switch.layout).expect("a resolved program");

@@ -23,7 +23,8 @@ use super::fast_path::{Kind, Run, Sent};
 use super::plan::Plan;
 use super::step::Steps;
 use super::tables::{Inside, TableAccess};
-use crate::architecture::v1model::Behind;
+use crate::architecture::HandedOver;
+use crate::architecture::v1model::LastControl;
 use crate::error::{InternalError, RunError};
 use crate::table::{Ageing, DirectAccount, EntryLayout};
 use std::mem::MaybeUninit;
@@ -40,16 +41,17 @@ pub(super) const BURST: usize = 64;
 /// can have outstanding.
 const STEP: usize = 16;
 
-/// The bit of a stage's result that is set if the stage stopped at a packet that the driver must
-/// complete after ingress.
+/// The bit of a stage's result that is set if the stage stopped at a packet that leaves the burst
+/// after ingress. The driver of the architecture must complete it.
 pub(super) const LEAVES_IN_INGRESS: u64 = 1 << 32;
 
-/// The bit of a stage's result that is set if the stage stopped at a packet that the driver must
-/// complete after egress. The packet's output port is then in its frame, where the parser's error
-/// was.
+/// The bit of a stage's result that is set if the stage stopped at a packet that leaves the burst
+/// after egress. The driver of the architecture must complete it. The packet's output port is then
+/// in its frame, where the parser's error was.
 pub(super) const LEAVES_IN_EGRESS: u64 = 1 << 33;
 
-/// The number of bytes after a packet that loads and stores of whole words may touch.
+/// The number of bytes after a packet that may be read or overwritten, because code loads and
+/// stores whole words.
 const SLACK: usize = 8;
 
 /// The alignment of packets in the output buffer, in bytes. A power of two.
@@ -57,11 +59,12 @@ const CHUNK: usize = 16;
 
 /// Tables up to this total size in bytes stay in L2, so their entries are not prefetched.
 ///
-/// A limit of half of a 2 MiB L2 cache (1 MiB) was too large: without prefetching, updates of 2^16
-/// entries were at best 4 % faster, and a fifth slower in one process of seven.
+/// Twice this limit, 1 MiB of a 2 MiB L2 cache, was too large: without prefetching, updates of 2^16
+/// entries were at most 4 % faster, and in one of seven processes a fifth slower.
 pub(super) const PREFETCH_THRESHOLD: u64 = 512 << 10;
 
-/// The largest number of tables whose buckets are prefetched ahead of the fused function.
+/// The largest number of tables whose buckets are prefetched before the fused function runs, which
+/// takes each packet from parser to deparser.
 pub(super) const MAX_PREFETCHED: usize = 4;
 
 /// A received packet in the form in which generated code reads it.
@@ -87,7 +90,8 @@ pub(super) struct Packet {
 pub(super) struct Burst {
     pub(super) packets: *const Packet,
     pub(super) count: u64,
-    /// The frames of the `count` packets, each [`Plan::frame`] bytes long.
+    /// The frames of the `count` packets, each [`Plan::frame`] bytes long. A frame is the working
+    /// memory of a packet.
     pub(super) frames: *mut u8,
     pub(super) context: *mut Context,
     /// The current time in microseconds.
@@ -98,13 +102,13 @@ pub(super) struct Burst {
     pub(super) emitted: *mut u8,
     /// The output buffer, from which packets are transmitted.
     pub(super) bytes: *mut u8,
-    /// The place for the record of the next packet to transmit. Generated code advances this
-    /// pointer.
+    /// The address at which generated code writes the record of the next packet to transmit.
+    /// Generated code then advances it.
     pub(super) sent: *mut Sent,
     /// The position of the burst's first packet in the batch.
     pub(super) first: u64,
-    /// The buffer for the addresses of table buckets that the prefetch stage computes. The
-    /// addresses of each packet lie together.
+    /// The buffer to which the prefetch stage writes the addresses of the table buckets that
+    /// packets will need. The addresses of each packet are adjacent.
     pub(super) bucket_addresses: *mut u64,
     /// An array of [`Plan::columns`] columns, one for each table whose keys are computed for a
     /// whole burst.
@@ -122,40 +126,43 @@ pub(super) struct Column {
     pub(super) found: [u32; BURST],
 }
 
-/// A generated function that takes a burst through a stage of the program. It starts at the packet
-/// with the given number, and returns the number of the packet at which it stopped. The bit
-/// [`LEAVES_IN_INGRESS`] or [`LEAVES_IN_EGRESS`] is set in the result if the driver must complete
-/// that packet. Without such a bit, a number below the end of the burst means that the packet
-/// failed.
+/// A generated function that takes the packets of a burst through a stage of the program, starting
+/// with the packet whose number is the second argument. It returns the number of the packet at
+/// which it stopped. The result also has the bit [`LEAVES_IN_INGRESS`] or [`LEAVES_IN_EGRESS`] if
+/// the driver must complete that packet. Without such a bit, a number below the end of the burst
+/// means that the packet failed.
 pub(super) type Stage = unsafe extern "C" fn(*mut Burst, u64) -> u64;
 
-/// A packed table that matches prefixes or rules. It is searched for all packets of a burst at
-/// once, before the first of them reaches the table.
+/// A packed table that is searched for the longest matching prefix, or for the matching rule with
+/// the highest priority. It is searched for all packets of a burst at once, before the first of
+/// them reaches the table.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BatchLookup {
     pub(super) table: u32,
-    /// The position of the burst's column that holds the packets' keys for this table.
+    /// The position, among the columns of a burst, of the one that holds the packets' keys for this
+    /// table.
     pub(super) column: usize,
-    /// Whether the entry with the longest prefix wins. Otherwise priorities decide.
+    /// Whether the entry with the longest prefix wins. Otherwise, the entry with the highest
+    /// priority does.
     pub(super) by_prefix: bool,
-    /// The location of the address of the entries' counters and timers. `None` if the entries have
+    /// The location of the address of an entry's counters and timer. `None` if the entries have
     /// none that generated code uses.
     pub(super) owner: Option<Owner>,
 }
 
 /// A packed table with exact keys that are known after parsing, and whose entries have counters or
-/// timers. Their memory is prefetched after the entries.
+/// timers in separate memory. This memory is prefetched after the entries.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Owned {
     pub(super) table: u32,
-    /// The position of the burst's column that holds the packets' keys for this table, and the
-    /// results of their lookups.
+    /// The position, among the columns of a burst, of the one that holds the packets' keys for this
+    /// table and the results of their lookups.
     pub(super) column: usize,
     pub(super) owner: Owner,
 }
 
-/// The location, in the entries of a packed table, of the address of the memory that holds an
-/// entry's counters and timer.
+/// Where each entry of a packed table stores the address of the separate memory that holds its
+/// counters and timer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Owner {
     /// The offset in bytes, in an entry's values, of the address of its counters and timer.
@@ -174,9 +181,9 @@ impl Owner {
     }
 
     /// Prefetches the counters, timers and meters of the entries with the given keys. `computed`
-    /// holds the bucket addresses of the first keys, as far as they were precomputed. For each key,
-    /// the function stores the encoded position of the entry ([`Probe::FOUND`]) in `found`, or zero
-    /// if the position is not known. It is always zero if the keys are entry numbers.
+    /// holds the precomputed bucket addresses for as many of the first keys as have one. For each
+    /// key, the function stores the encoded position of its entry ([`Probe::FOUND`]) in `found`, or
+    /// zero if the position is not known. It is always zero if the keys are entry numbers.
     ///
     /// # Safety
     ///
@@ -223,19 +230,19 @@ pub(super) struct Stages {
     pub(super) prefetch_stage: Option<Stage>,
 }
 
-/// The frames and columns of a burst, kept for the next burst. Words of the frames that no packet
-/// writes stay zero.
+/// The frames (working memory) of a burst's packets, and its columns of table keys, kept for the
+/// next burst. Words of the frames that no packet writes stay zero.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
-    /// The number of the compiled program that used the frames last.
+    /// The number that identifies the compiled program that last used the frames.
     of: u64,
     words: Vec<u64>,
     columns: Vec<Column>,
 }
 
 impl Frames {
-    /// Returns frames for at most [`BURST`] packets of a program, and the columns of a burst. The
-    /// frames are cleared if another program used them last.
+    /// Returns frames (working memory) for at most [`BURST`] packets of a program, and the columns
+    /// of table keys of a burst. If another program used the frames last, they are cleared first.
     pub(super) fn of(
         &mut self,
         code: &Compiled,
@@ -435,15 +442,16 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Returns the time of the clock by which stages are measured, or zero if they are not
-    /// measured.
+    /// Returns the current time of the clock with which stages are measured, or zero if they are
+    /// not measured.
     fn clock(&self) -> u64 {
         self.timed.as_ref().map_or(0, |timed| (timed.clock)())
     }
 
-    /// Processes the packets of a burst to completion with the given stage. A prefetch stage, if
-    /// there is one, runs ahead of the packets. If the tables exceed the cache, the buckets whose
-    /// addresses it computes are prefetched.
+    /// Processes the packets of a burst to completion with the given stage. If there is a prefetch
+    /// stage, it runs before the packets are processed, and computes the addresses of the buckets
+    /// that they need. The buckets are prefetched if `exceeds_cache` is set: the tables do not fit
+    /// in the cache.
     fn passed(
         &mut self,
         plan: &Plan,
@@ -473,7 +481,7 @@ impl Run<'_, '_> {
                     }
                     self.prefetch_overflow(burst, from..end, inside.accesses());
                 } else {
-                    self.prefetch_all(prefetch_stage, burst, from..end, (exceeds_cache, inside));
+                    self.prefetch_all(prefetch_stage, burst, from..end, exceeds_cache, inside);
                 }
             }
             burst.count = end as u64;
@@ -526,13 +534,13 @@ impl Run<'_, '_> {
                         .then(|| self.clone_once(port, packet))
                         .flatten();
                     cloned.unwrap_or_else(|| {
-                        self.goes_on((Behind::Ingress, plan.interprets), port, packet)
+                        self.complete_in_driver(LastControl::Ingress, plan.interprets, port, packet)
                     })
                 }
                 LEAVES_IN_EGRESS => match self.frame().get(plan.error as usize / 8).copied() {
                     Some(to) => {
-                        let behind = Behind::Egress(to as u32);
-                        self.goes_on((behind, plan.interprets), port, packet)
+                        let last_control = LastControl::Egress(to as u32);
+                        self.complete_in_driver(last_control, plan.interprets, port, packet)
                     }
                     None => Err(RunError::internal("a frame without the port of the packet")),
                 },
@@ -572,8 +580,8 @@ impl Run<'_, '_> {
         self.frames.fill(0);
     }
 
-    /// Returns whether the prefetch stage computes only the addresses of buckets. If it does, the
-    /// contents of the buckets are not needed before packets are processed.
+    /// Returns whether the prefetch stage computes nothing but the addresses of buckets. If so, no
+    /// bucket is read before packets are processed.
     fn computes_only_buckets(&self) -> bool {
         self.code.machine_code.batch_lookups.is_empty() && self.code.machine_code.owned.is_empty()
     }
@@ -622,8 +630,9 @@ impl Run<'_, '_> {
         unsafe { Access::prefetch_overflow_buckets(computed) };
     }
 
-    /// Returns whether `address` lies in the current memory of one of the tables for which the
-    /// prefetch stage computes bucket addresses, or is that of the placeholder for "no bucket".
+    /// Returns whether the bucket at `address` may be read: the address lies in the current memory
+    /// of a table for which the prefetch stage computes bucket addresses, or is that of the
+    /// placeholder for "no bucket".
     fn may_be_read(&self, address: u64, accesses: &[TableAccess]) -> bool {
         let is_in = |start: usize, bytes: u64| {
             (start as u64..(start as u64).saturating_add(bytes)).contains(&address)
@@ -647,7 +656,8 @@ impl Run<'_, '_> {
         prefetch_stage: Stage,
         burst: &mut Burst,
         packets: Range<usize>,
-        (exceeds_cache, inside): (bool, &mut Inside<'_>),
+        exceeds_cache: bool,
+        inside: &mut Inside<'_>,
     ) {
         let is_first = packets.start == 0;
         inside.tells();
@@ -688,8 +698,8 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Processes the replicas of a packet that goes to a multicast group. Ingress is complete, and
-    /// its results are in the frame.
+    /// Processes the replicas of a packet that goes to a multicast group. Ingress has run, and its
+    /// results are in the packet's frame (its working memory).
     fn replicated(&mut self, packet: &[u8]) -> Result<(), RunError> {
         let cursor = usize::try_from(self.context.cursor).unwrap_or(usize::MAX);
         let length_change = std::mem::take(&mut self.context.length_change);
@@ -698,21 +708,22 @@ impl Run<'_, '_> {
         self.multicast(length, length_change, payload)
     }
 
-    /// Lets the driver complete a packet that generated code has processed in part. Such a packet
-    /// has requested a copy, another pass or a message, or goes to a multicast group in a program
-    /// whose egress may make such requests.
-    pub(super) fn goes_on(
+    /// Lets the driver of the architecture complete a packet that generated code has processed in
+    /// part. Such a packet has requested a copy, another pass or a message, or goes to a multicast
+    /// group in a program whose egress may make such requests.
+    pub(super) fn complete_in_driver(
         &mut self,
-        (behind, interprets): (Behind, bool),
+        last_control: LastControl,
+        interprets: bool,
         port: u32,
         packet: &[u8],
     ) -> Result<(), RunError> {
         let keeps_length = self.fast_path.psa.as_ref().is_none_or(|psa| psa.keeps_length);
         let beyond = self.beyond(self.packet);
         let mut length = packet.len() as u64 + beyond;
-        let position = match behind {
-            Behind::Ingress => 0,
-            Behind::Egress(_) => 1,
+        let position = match last_control {
+            LastControl::Ingress => 0,
+            LastControl::Egress(_) => 1,
         };
         let code = self.code;
         let begin = self.at * self.words;
@@ -735,12 +746,12 @@ impl Run<'_, '_> {
         if let Some(destination) = context.take_destination() {
             interpreter.effects.destination = destination;
         }
-        match behind {
-            Behind::Ingress => {
+        match last_control {
+            LastControl::Ingress => {
                 interpreter.load_packet(packet.to_vec());
                 interpreter.set_cursor_bytes(cursor);
             }
-            Behind::Egress(_) if fast_path.psa.is_some() => {
+            LastControl::Egress(_) if fast_path.psa.is_some() => {
                 // SAFETY: the context's packet is what egress parsed, in the output buffer, which
                 // is not written while the result is in use.
                 let packet = unsafe { passed_packet(context) };
@@ -751,7 +762,7 @@ impl Run<'_, '_> {
                 interpreter.set_cursor_bytes(cursor);
             }
             // As in the driver, the packet in egress begins at the payload.
-            Behind::Egress(_) => {
+            LastControl::Egress(_) => {
                 let payload = usize::try_from(cursor).ok().and_then(|at| packet.get(at..));
                 interpreter.load_packet(payload.unwrap_or(&[]).to_vec());
             }
@@ -765,41 +776,42 @@ impl Run<'_, '_> {
         let image = |(offset, size): &(u32, u32)| Image::Here { offset: *offset, size: *size };
         let arguments = [image(headers), image(metadata), image(standard)];
         let mut run = engine::Run { code, core, frame, context, host, interpreter };
-        if behind == Behind::Ingress {
+        if last_control == LastControl::Ingress {
             run.send_digest()?;
         }
         let mut outputs = Vec::new();
-        let packet = (behind, port, length);
-        core.driver.go_on(&mut run, packet, arguments, &mut outputs)?;
+        let packet = HandedOver { last_control, port, length };
+        core.driver.complete(&mut run, packet, arguments, &mut outputs)?;
         run.check()?;
         self.batch.push(self.packet, &outputs);
         Ok(())
     }
 }
 
-/// Returns the bucket addresses of the table at `position`, one for each packet. `computed` holds
-/// the addresses of `tables` tables for each packet.
+/// Returns the precomputed bucket addresses of one table, one for each packet. `computed` holds the
+/// addresses of `tables` tables for each packet; `position` is the table's position among them.
 fn of_table(computed: &[u64], position: usize, tables: usize) -> impl Iterator<Item = u64> {
     computed.iter().skip(position).step_by(tables).copied()
 }
 
-/// An estimate of how likely table entries are to be in the cache.
+/// The likely location of table entries in the memory hierarchy, which decides how bursts are
+/// processed.
 enum Reach {
-    /// All entries are in the buckets of their tables and likely to be in the cache. Other workers
-    /// write at most single words of them.
+    /// All entries are in the buckets of their tables, and are likely to be in this core's cache.
+    /// Other workers change at most single words of them.
     Near,
-    /// All entries are in the buckets of their tables, but some buckets are likely to be in memory
-    /// or in the cache of another core.
+    /// All entries are in the buckets of their tables, but some buckets are likely to be in main
+    /// memory or in the cache of another core.
     Far,
-    /// The entries of some tables may not be used in their buckets by generated code, so that it
-    /// must call the tables' own function for lookups.
+    /// Generated code may not use the entries of some tables directly in their buckets, so it must
+    /// call the tables' own lookup function.
     Calls,
 }
 
-/// Estimates how likely the entries of all tables are to be in the cache. Tables of up to
-/// `prefetch_threshold` bytes in total are taken to fit there.
+/// Estimates how likely the entries of all tables are to be in the cache. Tables are taken to fit
+/// in the cache if they have up to `prefetch_threshold` bytes in total.
 fn reach(inside: &mut Inside<'_>, prefetch_threshold: u64) -> Reach {
-    /// The size in bytes above which a table is prefetched if other workers write it. Prefetching a
+    /// The size in bytes above which a table that other workers write is prefetched. Prefetching a
     /// smaller one is useless, because another core takes its cache lines back before the packet is
     /// processed.
     const CONTENDED: u64 = (BURST * Probe::BUCKET) as u64;
@@ -831,7 +843,8 @@ unsafe fn passed_packet<'p>(context: &Context) -> &'p [u8] {
     unsafe { std::slice::from_raw_parts(context.packet, length) }
 }
 
-/// Returns the number of records in `sent` before those for the packet at a position of the batch.
+/// Returns the number of records in `sent` that precede those of the packet at a position of the
+/// batch.
 fn before_packet(sent: &[Sent], packet: usize) -> usize {
     sent.iter().take_while(|sent| sent.packet < packet).count()
 }
@@ -880,8 +893,8 @@ PNA_NIC(P(), I(), D()) main;";
         added_entries_are_found(ADDING);
     }
 
-    /// Tests that a packet does not use the entry that was precomputed for its key after another
-    /// entry has taken its memory: a first packet removes its entry, which has timed out, and a
+    /// Tests that a packet does not use an entry that was precomputed for its key after another
+    /// entry has taken its memory. A first packet removes its entry, which has timed out, and a
     /// second one adds an entry that reuses the memory. A third packet with the first key must not
     /// find that entry.
     #[test]

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The values that a generated function returns, which say how a block ended.
+/// The values that a generated function returns to say how it ended.
 pub(super) mod flow {
     pub(crate) const NEXT: i64 = 0;
     /// The block executed an `exit` statement.
@@ -37,25 +37,25 @@ pub(super) const WORK_LIMIT: u64 = u64::MAX;
 /// The value of [`Context::fault`] for a packet whose error is in [`Host::fault`].
 pub(super) const HOST_FAULT: u64 = u64::MAX - 1;
 
-/// The value of [`Context::fault`] for a packet for which the driver has called a block that the
-/// package does not have.
+/// The value of [`Context::fault`] for a packet for which the architecture's driver has called a
+/// block that the package does not have.
 pub(super) const NO_BLOCK: u64 = u64::MAX - 2;
 
-/// The flag in [`Context::requests`] that is set once a statement has requested a copy of the packet,
-/// another pass or a digest.
+/// The flag in [`Context::requests`] that is set once a statement has requested a copy of the
+/// packet, another pass or a digest.
 pub(super) const REQUESTS: u64 = 1;
 
-/// The flag in [`Context::requests`] that is set at the start of each packet, and cleared when the
-/// interpreter is reset for the packet.
+/// The flag in [`Context::requests`] that is set at the start of each packet. It is cleared once
+/// the interpreter has been prepared for the packet.
 pub(super) const NEW_PACKET: u64 = 2;
 
-/// The flags in [`Context::requests`] that generated code sets when it requests clones of the packet,
-/// its resubmission or its recirculation, besides [`REQUESTS`].
+/// The flag in [`Context::requests`] for a request to clone the packet. It and the flags for
+/// resubmission and recirculation are set in addition to [`REQUESTS`].
 pub(super) const CLONES: u64 = 4;
 pub(super) const RESUBMITS: u64 = 8;
 pub(super) const RECIRCULATES: u64 = 16;
 
-/// The value of the field list of a request that preserves no fields.
+/// The number of the field list in a request whose copy or pass preserves no metadata fields.
 pub(super) const NO_LIST: u64 = u64::MAX;
 
 /// The value of [`Context::destination`] while no block has set a destination.
@@ -78,28 +78,29 @@ pub(super) struct Context {
     pub(super) emitted: *mut u8,
     /// The number of bytes in the buffer `emitted`.
     pub(super) emitted_length: u64,
-    /// The units of work that the packet may take until generated code must call [`refill`].
+    /// The units of work that the packet may still take before generated code must call [`refill`]
+    /// for more.
     pub(super) work_left: i64,
     /// The units of work that the packet may take in addition to `work_left`. [`refill`] moves them
-    /// there in slices, and checks `stop` before each slice.
+    /// to `work_left` in slices, and checks `stop` before each slice.
     held: u64,
     /// The address of a flag that another thread sets to stop the worker, or null.
     stop: *const AtomicBool,
     /// The number of the parser error, if the parser has rejected the packet.
     pub(super) error: u64,
-    /// The reason why the packet cannot be processed, after [`flow::FAULT`].
+    /// The reason why the packet cannot be processed, after a block has returned [`flow::FAULT`].
     pub(super) fault: u64,
-    /// The number of bytes by which the packet has become longer because headers became valid, less
+    /// The change of the packet's length in bytes: the sizes of headers that became valid, minus
     /// those of headers that became invalid.
     pub(super) length_change: i64,
     /// The number of bytes to which `truncate` of v1model limits the packet; `u64::MAX` for no
     /// limit.
     pub(super) truncate: u64,
-    /// PNA: the port of the last `send_to_port`. [`NOWHERE`] if the packet was dropped after it,
-    /// and [`UNTOUCHED`] if neither has happened.
+    /// In PNA, the port that the last `send_to_port` chose; [`NOWHERE`] if the packet was dropped
+    /// after it; and [`UNTOUCHED`] if neither has happened.
     pub(super) destination: u64,
-    /// The address of the account (counters and timer) of the entry whose action runs. Zero if no
-    /// entry was hit, or if entries of the table do not time out.
+    /// The address of the counters and timer of the entry whose action runs. Zero if no entry was
+    /// hit, or if entries of the table do not time out.
     pub(super) timed: u64,
     /// The current time in nanoseconds, as [`Timer`] represents it.
     pub(super) now: u64,
@@ -112,12 +113,12 @@ pub(super) struct Context {
     pub(super) requests: u64,
     /// The clone session of the last request for clones, if [`CLONES`] is set.
     pub(super) clone_session: u64,
-    /// The field list whose fields clones preserve, or [`NO_LIST`]. The next two fields are those of
-    /// the packet when it is resubmitted and recirculated.
+    /// The field list whose fields clones preserve, or [`NO_LIST`]. The next two fields hold the
+    /// lists for resubmission and recirculation.
     pub(super) clone_list: u64,
     pub(super) resubmit_list: u64,
     pub(super) recirculate_list: u64,
-    /// An array with the worker's access to each packed table.
+    /// An array that holds, for each packed table, the means by which this worker accesses it.
     pub(super) tables: *mut TableAccess,
     /// An array with the address of each extern instance's elements (registers or counters). Zero
     /// for an instance without such elements.
@@ -129,29 +130,30 @@ pub(super) struct Context {
     /// addresses were precomputed, and 0 otherwise. While it is 1, generated code computes the
     /// addresses again.
     pub(super) has_left: *const u64,
-    /// The worker's state inside the tables' gate, an [`Inside`]. Null if the program has no packed
-    /// tables.
+    /// The worker's state while it is inside the gate of the tables, an [`Inside`]. Null if the
+    /// program has no packed tables.
     inside: *mut c_void,
-    /// The [`Host`], which host calls use.
+    /// The address of the [`Host`], the state that host calls from generated code to Rust use.
     host: *mut c_void,
-    /// The interpreter, which is an object apart from the host. Null if generated code leaves no
-    /// statements to the interpreter.
+    /// The address of the interpreter. Null if generated code leaves no statements to it.
     interpreter: *mut c_void,
 }
 
-/// The units of work that generated code takes between two checks of the stop flag.
+/// The number of units of work after which generated code checks again whether the worker must
+/// stop.
 const SLICE: u64 = 1 << 16;
 
-/// The word to which `is_alone` points while the worker is outside the gate of the tables. A worker
-/// cannot know there whether it is the only one, so the word says that it may not be.
+/// The word to which `is_alone` points while the worker is outside the gate of the tables. There,
+/// it cannot know whether it is the only worker, so the word says that it is not.
 static ALONE_UNKNOWN: u64 = 0;
 
-/// The word to which `has_left` points while the worker is outside the gate of the tables. Tables
-/// may change there at any time, so precomputed bucket addresses must not be used.
+/// The word to which `has_left` points while the worker is outside the gate, which keeps other
+/// threads from changing tables. There, tables may change at any time, so precomputed bucket
+/// addresses must not be used.
 static ALWAYS: u64 = 1;
 
-/// The generated function of a block. It takes the frame and the context, and returns a value of
-/// [`flow`].
+/// The generated function of a block. It takes the frame (the packet's working memory) and the
+/// context, and returns a value of [`flow`].
 pub(super) type Code = unsafe extern "C" fn(*mut u8, *mut Context) -> i64;
 
 impl Context {
@@ -232,7 +234,7 @@ impl Context {
         u64::try_from(self.work_left).map_or(0, |left| left + held)
     }
 
-    /// Sets the accesses by which generated code reaches packed tables. `inside` must live while
+    /// Sets the means by which generated code accesses packed tables. `inside` must live while
     /// generated code runs.
     pub(super) fn set_tables(&mut self, inside: &mut Inside<'_>) {
         self.tables = inside.accesses().as_mut_ptr();
@@ -241,9 +243,9 @@ impl Context {
         self.inside = std::ptr::from_mut(inside).cast();
     }
 
-    /// Returns what blocks have decided about the packet's destination, and clears the decision.
-    /// The result is `Some(Some(port))` for an output port, `Some(None)` for a packet that is to be
-    /// dropped, and `None` if no block has decided.
+    /// Returns where blocks have decided to send the packet, and clears the decision. The result is
+    /// `Some(Some(port))` for an output port, `Some(None)` for a packet that is to be dropped, and
+    /// `None` if no block has decided.
     pub(super) fn take_destination(&mut self) -> Option<Option<u32>> {
         match std::mem::replace(&mut self.destination, UNTOUCHED) {
             UNTOUCHED => None,
@@ -252,8 +254,8 @@ impl Context {
         }
     }
 
-    /// Adds the copies and passes that generated code has requested to the requests of a packet that
-    /// the driver carries out, and clears them here.
+    /// Moves the requests of generated code for copies and further passes of the packet to
+    /// `effects`, from which the driver carries them out.
     pub(super) fn move_requests(&mut self, effects: &mut Effects) {
         let preserved =
             |list: u64| u32::try_from(list).map_or(Preserved::Nothing, Preserved::FieldList);
@@ -281,8 +283,8 @@ impl Context {
     }
 }
 
-/// Adds another slice of the packet's remaining work to `work_left`, unless the worker is to stop.
-/// Returns the new `work_left`, which is negative if the packet must end.
+/// Moves another slice of the packet's remaining units of work to `work_left`, unless the worker is
+/// to stop. Returns the new `work_left`, which is negative if processing of the packet must end.
 pub(super) unsafe extern "C" fn refill(context: *mut Context) -> i64 {
     // SAFETY: generated code passes its own context, which nothing else uses during the call.
     let context = unsafe { &mut *context };
@@ -316,8 +318,8 @@ pub(super) unsafe fn host<'h>(context: *mut Context) -> &'h mut Host<'h> {
 /// `context` must be the pointer that a block of generated code was called with, its host and
 /// interpreter must still exist, and nothing else may use either while the result lives.
 pub(super) unsafe fn steps<'h>(context: *mut Context) -> Option<Steps<'h, 'h>> {
-    // SAFETY: the pointer is null or the interpreter that `Context::set_interpreter` borrowed, which
-    // the caller guarantees to be alive and unused.
+    // SAFETY: the pointer is null or the interpreter that `Context::set_interpreter` borrowed,
+    // which the caller guarantees to be alive and unused.
     let interpreter = unsafe { (*context).interpreter.cast::<Interpreter<'h>>().as_mut() };
     // SAFETY: the caller guarantees that the host is alive and unused, and it is a different object
     // from the interpreter.
@@ -325,7 +327,7 @@ pub(super) unsafe fn steps<'h>(context: *mut Context) -> Option<Steps<'h, 'h>> {
 }
 
 /// Ends a host call that needs the interpreter although the context has none, which violates an
-/// invariant. Returns the value of [`flow`] with which generated code ends.
+/// invariant. Returns the value of [`flow`] that generated code returns in turn.
 ///
 /// # Safety
 /// `context` must be the pointer that a block of generated code was called with, its host must
@@ -344,7 +346,7 @@ unsafe fn end_without_interpreter(context: *mut Context) -> i64 {
 /// has none.
 const NO_INTERPRETER: &str = "a step of a program without an interpreter";
 
-/// Returns the state that the worker has inside the gate, or `None` if the program has no packed
+/// Returns the worker's state inside the gate of the tables, or `None` if the program has no packed
 /// tables.
 ///
 /// # Safety
@@ -356,8 +358,8 @@ pub(super) unsafe fn inside<'i>(context: *mut Context) -> Option<&'i mut Inside<
     unsafe { (*context).inside.cast::<Inside<'i>>().as_mut() }
 }
 
-/// Returns the account at an address that generated code read from an entry, or `None` if the
-/// address is zero.
+/// Returns the counters and timer (the account) at an address that generated code read from an
+/// entry, or `None` if the address is zero.
 ///
 /// # Safety
 /// `address` must be zero, or the worker must have been inside the gate since it read the address,
@@ -368,8 +370,8 @@ pub(super) unsafe fn account<'a>(address: u64) -> Option<&'a Account> {
     unsafe { std::ptr::with_exposed_provenance::<Account>(address as usize).as_ref() }
 }
 
-/// Returns the account of an entry that has direct counters or meters, or `None` if the address is
-/// zero.
+/// Returns the account of an entry that has direct counters or meters, which holds them, or `None`
+/// if the address is zero.
 ///
 /// # Safety
 /// `address` must be zero, or the worker must have been inside the gate since it read the address,
@@ -380,7 +382,8 @@ pub(super) unsafe fn direct_account<'a>(address: u64) -> Option<&'a DirectAccoun
     unsafe { std::ptr::with_exposed_provenance::<DirectAccount>(address as usize).as_ref() }
 }
 
-/// Returns the entry that an account belongs to, or `None` if the address is zero.
+/// Returns the entry to which the account (counters and timer) at an address belongs, or `None` if
+/// the address is zero.
 ///
 /// # Safety
 /// `address` must be zero, or the worker must have been inside the gate since it read the address.
@@ -390,8 +393,8 @@ pub(super) unsafe fn entry<'e>(address: u64) -> Option<&'e Stored> {
     unsafe { account(address)?.entry().as_ref() }
 }
 
-/// Returns a counted reference to the entry that an account belongs to, or `None` if the address is
-/// zero.
+/// Returns a counted reference to the entry to which the account (counters and timer) at an address
+/// belongs, or `None` if the address is zero.
 ///
 /// # Safety
 /// `address` must be zero, or the worker must have been inside the gate since it read the address.
@@ -434,9 +437,10 @@ pub(super) unsafe extern "C" fn expire(
     }
 }
 
-/// Informs the interpreter of a lookup in generated code: the table, the key, and the address of
-/// the entry that was found, or zero. Statements that the interpreter runs later may depend on it.
-/// The key is in `low` and `high`, or at the address `low` if it has more than 128 bits.
+/// Informs the interpreter of a lookup that generated code has made: the table, the key, and the
+/// address of the entry that was found, or zero. Statements that the interpreter runs later may
+/// depend on it. The key is in `low` and `high`. If it has more than 128 bits, `low` is its address
+/// in memory.
 pub(super) unsafe extern "C" fn begin_look_up(
     context: *mut Context,
     table: u64,
@@ -465,15 +469,16 @@ pub(super) unsafe extern "C" fn begin_look_up(
         Some(words) => {
             let key = std::ptr::with_exposed_provenance::<u64>(low as usize);
             // SAFETY: for a table whose keys have more than 128 bits, generated code passes as the
-            // low word the address of a key on its stack, with as many words as the layout says.
+            // low word the address of a key on its stack. The key has `words` words, the number
+            // that the table's layout states.
             let key = unsafe { std::slice::from_raw_parts(key, words) };
             steps.begin_look_up(table, key, entry);
         }
     }
 }
 
-/// Restarts the timer of the entry whose action runs. `profile` is the expiry profile from which
-/// the entry gets its timeout; it keeps its timeout if `profile` is `u64::MAX`.
+/// Restarts the timer of the entry whose action runs. The entry gets the timeout of the expiry
+/// profile `profile`, or keeps its own if `profile` is `u64::MAX`.
 pub(super) unsafe extern "C" fn restart_timer(context: *mut Context, profile: u64) {
     let profile = (profile != u64::MAX).then_some(profile);
     // SAFETY: `timed` is zero or belongs to the entry of the current lookup, since which the worker
@@ -519,8 +524,8 @@ pub(super) unsafe extern "C" fn apply(
     host.apply(frame, table, key)
 }
 
-/// Starts the default action of a packed table, which changes its own parameters: copies them to
-/// `access`. Returns the action's position in the table's list.
+/// Prepares the default action of a packed table if the action changes its own parameters: copies
+/// the parameters to `access`. Returns the action's position in the table's list.
 pub(super) unsafe extern "C" fn default_action(
     context: *mut Context,
     table: u64,
@@ -532,10 +537,9 @@ pub(super) unsafe extern "C" fn default_action(
 }
 
 /// Ends a table action that has changed its own parameters, in a table whose entries generated code
-/// does not write itself. The changed parameters are written back to the entry outside the gate of
-/// the tables, or a controller is requested to do so. `position` is the action's position in the
-/// table's list, `values` points to the old parameters in the entry, and `access` holds the new
-/// ones.
+/// does not write itself. The new parameters, which are in `access`, are written to the entry
+/// outside the gate of the tables, or a controller is requested to write them. `values` points to
+/// the old parameters in the entry, and `position` is the action's position in the table's list.
 pub(super) unsafe extern "C" fn defer(
     context: *mut Context,
     table: u64,
@@ -697,8 +701,9 @@ pub(super) unsafe extern "C" fn end_look_up(
     steps.host.ended(context, outcome).err().unwrap_or(flow::NEXT)
 }
 
-/// Returns the hash of the fields that a gather (the list of a hash's inputs) names. If the gather
-/// verifies a checksum and the hash differs from `found`, records a checksum error in the context.
+/// Computes a hash over the fields of a gather (a list of a hash's inputs), which is given by its
+/// number, and returns it. If the gather verifies a checksum and the hash differs from `found`,
+/// records a checksum error in the context.
 pub(super) unsafe extern "C" fn hash(
     frame: *mut u8,
     context: *mut Context,
@@ -722,5 +727,5 @@ pub(super) unsafe extern "C" fn hash(
         // The packet has no bytes after the cursor, or there is no packet.
         Some(_) | None => &[],
     };
-    host.gathered_hash(frame, (context, payload), gather, found)
+    host.gathered_hash(frame, context, payload, gather, found)
 }

@@ -26,7 +26,7 @@ use std::time::Duration;
 /// The message of the internal error for a block's parameter whose type the resolved program lacks.
 const NO_TYPE: &str = "the type of a value that the architecture passes to a block";
 
-/// The state of one packet while the driver runs compiled blocks on it.
+/// The state of one packet while the architecture's driver runs compiled blocks on it.
 pub(super) struct Run<'a, 'r> {
     pub(super) code: &'r Compiled,
     pub(super) core: &'r Core,
@@ -40,8 +40,8 @@ pub(super) struct Run<'a, 'r> {
 pub(super) enum Image {
     /// A value that no block has written yet, so all of its bytes are zero.
     Initial,
-    /// A value that is still in the frame, where a block left it. It is overwritten when the blocks
-    /// run for another packet.
+    /// A value that is still in the frame (the packet's working memory), where a block left it. It
+    /// is overwritten when the blocks run for another packet.
     Here {
         offset: u32,
         size: u32,
@@ -87,7 +87,7 @@ impl Compiled {
         self.run_driver(core, scratch, now, |run| core.driver.process(run, port, packet, outputs))
     }
 
-    /// Continues with a packet that leaves its queue, with the driver of its architecture.
+    /// Resumes a packet that leaves its queue: the architecture's driver runs egress on it.
     pub(crate) fn resume(
         &self,
         core: &Core,
@@ -115,7 +115,7 @@ impl Compiled {
         outcome
     }
 
-    /// Runs the driver of the architecture for a packet, in buffers that are reused from packet to
+    /// Runs the driver of the architecture for a packet, in memory that is reused from packet to
     /// packet.
     fn run_in(
         &self,
@@ -166,8 +166,8 @@ impl Run<'_, '_> {
         unsafe { std::slice::from_raw_parts_mut(self.frame.as_mut_ptr().cast(), length) }
     }
 
-    /// Returns the bytes of a value that the architecture passes to blocks. They are empty if no
-    /// block has written the value.
+    /// Returns the bytes of a value that the architecture passes to blocks. The result is empty if
+    /// no block has written the value yet.
     fn shown<'v>(&'v self, value: &'v Image) -> &'v [u8] {
         match value {
             Image::Initial => &[],
@@ -179,8 +179,8 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Returns the bytes of a value that the architecture passes to blocks, for writing. A value
-    /// that no block has written first gets zeros of its own.
+    /// Returns the bytes of a value that the architecture passes to blocks, for writing. If no
+    /// block has written the value yet, it first gets zeros in memory of its own.
     fn changed<'v>(&'v mut self, value: &'v mut Image, type_id: TypeId) -> &'v mut [u8] {
         if let Image::Initial = value {
             let known = self.code.resolved.parameter_type(type_id);
@@ -304,7 +304,7 @@ impl Run<'_, '_> {
         Ok(outcome)
     }
 
-    /// Returns an error if a host call has found an invariant violated while the packet was
+    /// Returns an error if a host call has found a violated invariant while the packet was
     /// processed.
     pub(super) fn check(&mut self) -> Result<(), RunError> {
         match self.host.take_broken() {
@@ -324,7 +324,7 @@ impl Run<'_, '_> {
     }
 }
 
-/// Returns the error of a packet whose processing generated code ended with a fault.
+/// Returns the error that describes why generated code ended a packet with a fault.
 pub(super) fn fault(code: &Compiled, context: &Context, host: &mut Host<'_>) -> RunError {
     let number = context.fault;
     if number == WORK_LIMIT {

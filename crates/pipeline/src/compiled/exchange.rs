@@ -1,5 +1,5 @@
-//! Conversion of values between the frame, where generated code keeps them, and the interpreter's
-//! variables.
+//! Conversion of values between the frame (the packet's working memory), where generated code keeps
+//! them, and the interpreter's variables.
 
 use crate::error::InternalError;
 use crate::resolved::moves::Move;
@@ -7,14 +7,15 @@ use crate::resolved::shape::{DATA, Header, Shape, Storage, TAIL};
 use crate::value::Value;
 use ir::bits::Bits;
 
-/// The message of the internal error for a value whose shape differs from that of its place in the
-/// frame.
+/// The message of the internal error for a value that does not have the shape of the place in the
+/// frame to or from which it is copied.
 const OTHER_SHAPE: &str = "a value of another shape than its place in the frame";
-/// The message of the internal error for a value that does not lie inside the frame.
+/// The message of the internal error for a value that does not lie inside the frame (the packet's
+/// working memory).
 const NOT_IN_FRAME: &str = "a value that is not inside the frame";
 
-/// The result of copying a value between the frame and the interpreter. It is an error only if an
-/// invariant of this crate is violated.
+/// The result of copying a value between the frame (the packet's working memory) and the
+/// interpreter. An error means that an invariant of this crate is violated.
 type Exchanged = Result<(), InternalError>;
 
 /// Returns the part of a variable's value that `path` selects. The path lists positions of struct
@@ -28,12 +29,12 @@ pub(super) fn part<'v>(value: &'v mut Value, path: &[u32]) -> Result<&'v mut Val
     })
 }
 
-/// Copies a value from the frame to the interpreter's variable.
+/// Copies a value from the frame to a variable of the interpreter.
 pub(super) fn load_move(frame: &[u8], from: &Move, variable: &mut Value) -> Exchanged {
     load(frame, from.offset, &from.shape, part(variable, &from.path)?)
 }
 
-/// Copies a value from the interpreter's variable to the frame.
+/// Copies a value from a variable of the interpreter to the frame.
 pub(super) fn store_move(frame: &mut [u8], to: &Move, variable: &mut Value) -> Exchanged {
     store(frame, to.offset, &to.shape, part(variable, &to.path)?)
 }

@@ -58,21 +58,21 @@ pub(super) struct FastPath {
     pub(super) standard: Vec<Option<Field>>,
     /// The fields of metadata whose values are known as soon as a packet is received.
     pub(super) received: Vec<(Known, Field)>,
-    /// Whether a block reads a packet's direction (PNA: from the host or from the network).
+    /// Whether a block reads the packet's direction (in PNA: from the host or from the network).
     pub(super) tells_direction: bool,
     pub(super) blocks: [Callee; 6],
     /// Whether each of the blocks in `blocks` has statements. Blocks without any are skipped.
     pub(super) runs: [bool; 6],
-    /// Whether packets can take the block path: generated code runs them one at a time, a block per
-    /// call, needs no interpreter, and requests no copies or further passes. Only programs for v1model
-    /// can.
+    /// Whether packets can take the block path, in which generated code processes them one at a
+    /// time with a call for each block. It requires a v1model program that needs no interpreter and
+    /// requests no copies or further passes.
     pub(super) is_codes_alone: bool,
     /// The offset and size in the frame of each parameter that blocks share: headers, metadata and
     /// standard metadata. The first list is for ingress, the second for egress. For PSA and PNA,
     /// the third parameter is the metadata that the control writes.
     pub(super) parameters: [Vec<(u32, u32)>; 2],
     /// The units of work that a packet is charged at the end of ingress, and at the end of egress.
-    /// They pay for the blocks whose code does not charge for itself.
+    /// They cover the blocks whose code does not charge for itself.
     pub(super) costs: [u64; 2],
     /// The units of work that a packet is charged for each block on the block path, by the block's
     /// position.
@@ -80,10 +80,11 @@ pub(super) struct FastPath {
     /// The plan by which packets are processed in bursts, or the reason why they are not.
     pub(super) plan: Result<Plan, Refusal>,
     pub(super) drop_port: u64,
-    /// The rules of v1model by which packets pass between blocks, with the offsets of the fields
-    /// that they use. The block path applies them.
+    /// The rules of v1model that apply between blocks, with the offsets of the fields that they
+    /// use. They are applied on the block path.
     glue_places: Box<ResolvedGlue>,
-    /// The fields of the frame that clones of v1model preserve, by the number of the field list.
+    /// The fields in the frame (the packet's working memory) that v1model clones preserve, by the
+    /// number of the field list.
     kept: clones::Kept,
     /// The facts that only programs for PSA have.
     pub(super) psa: Option<Box<Psa>>,
@@ -168,7 +169,7 @@ impl FastPath {
         found.collect()
     }
 
-    /// Finds the blocks of a package, and the fields of the metadata that these exchange with the
+    /// Finds the blocks of a package, and the metadata fields that the blocks exchange with the
     /// architecture. Returns the reason as an error if the program cannot take the fast path.
     fn of(layout: &Layout, resolved: &ResolvedProgram, kind: Kind) -> Result<Self, Refusal> {
         let glue = Glue::of(&layout.program.architecture).ok_or(OF_THE_USER)?;
@@ -249,7 +250,7 @@ impl FastPath {
     }
 }
 
-/// The reason why a program that declares its architecture itself has no fast path.
+/// The reason why a program with a user-defined architecture has no fast path.
 const OF_THE_USER: Refusal = "the program declares the architecture itself";
 const MOVED: Refusal = "blocks have headers or metadata of different types";
 
@@ -267,10 +268,11 @@ fn known_on_receipt(
     })
 }
 
-/// The roles of the parameters by which a block receives metadata of the packet.
+/// The roles of the parameters through which a block receives metadata about the packet.
 const RECEIVED: &[Role] = &[Role::Received, Role::Standard];
 
-/// A program's package, and the offsets in the frame of its blocks' parameters.
+/// A program's package, and the offsets of its blocks' parameters in the frame (the packet's
+/// working memory).
 struct Places<'p> {
     layout: &'p Layout,
     resolved: &'p ResolvedProgram,
@@ -289,7 +291,8 @@ impl Places<'_> {
         Ok(known.fields().iter().map(|field| field.map(in_frame)).collect())
     }
 
-    /// Returns the type of a block's parameter, and its storage in the frame.
+    /// Returns the type of a block's parameter, and its storage in the frame (the packet's working
+    /// memory).
     fn parameter(&self, block: usize, position: usize) -> Option<(TypeId, BlockParameter)> {
         let Self { layout, resolved, .. } = self;
         let block = resolved.blocks.get(block)?;

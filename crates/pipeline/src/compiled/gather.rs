@@ -1,4 +1,5 @@
-//! Computes checksums and hashes over fields in the frame for which there is no generated code.
+//! Computes checksums and hashes over fields in the frame (the packet's working memory) for which
+//! there is no generated code.
 
 use super::context::Context;
 use super::exchange::number;
@@ -9,13 +10,14 @@ use crate::resolved::shape::{DATA, TAIL};
 use crate::sync::read;
 
 impl Host<'_> {
-    /// Returns the hash of the fields that the program's gather with the given number lists. If the
-    /// gather verifies a checksum and the hash differs from `found`, records a checksum error in
-    /// the context.
+    /// Computes a hash over the fields of a gather (a list of a hash's inputs), which is given by
+    /// its number, and returns it. If the gather verifies a checksum and the hash differs from
+    /// `found`, records a checksum error in the context.
     pub(super) fn gathered_hash(
         &mut self,
         frame: &[u8],
-        (context, payload): (&mut Context, &[u8]),
+        context: &mut Context,
+        payload: &[u8],
         number: u64,
         found: u64,
     ) -> u64 {
@@ -45,8 +47,8 @@ impl Host<'_> {
     }
 }
 
-/// Appends the fields that a gather (the list of inputs of a hash) names to `data`. The packet's
-/// payload is not appended.
+/// Appends the fields of a gather, which are the inputs of a hash, to `data`, except for the
+/// packet's payload.
 fn collect(gather: &Gather, frame: &[u8], data: &mut Vec<u8>) -> Result<(), InternalError> {
     let rest = |offset: u32| {
         frame

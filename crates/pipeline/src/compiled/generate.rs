@@ -50,11 +50,13 @@ use std::fmt;
 enum StageKind {
     /// The function that parses all packets of a burst.
     Parse,
-    /// The function that processes all packets of a burst from the end of their parser on.
+    /// The function that processes all packets of a burst after they have been parsed.
     Pass,
-    /// The function that takes each packet of a burst from parser to deparser.
+    /// The function that takes each packet of a burst from the parser to the deparser before the
+    /// next one.
     Fused,
-    /// The function that computes buckets and keys of a burst before the fused function runs.
+    /// The function that computes the table keys and buckets that the packets of a burst need,
+    /// before the fused function processes them.
     Prefetch,
 }
 
@@ -97,14 +99,15 @@ pub(super) struct MachineCode {
     pub(super) stages: Option<Stages>,
     /// The packed tables in which all packets of a burst are looked up at once.
     pub(super) batch_lookups: Vec<BatchLookup>,
-    /// The packed tables whose counters and timers are prefetched for all packets of a burst.
+    /// The packed tables whose entries have counters or timers that are prefetched for all packets
+    /// of a burst.
     pub(super) owned: Vec<Owned>,
     /// Whether the buckets or keys that packets need can be computed before the packets are parsed.
     /// If so, a program with a fused function also has a prefetch stage, unless it is compiled
-    /// without lookups.
+    /// without table lookups.
     pub(super) prefetches: bool,
-    /// The tables for which the prefetch stage computes buckets, so that they can be prefetched
-    /// before the fused function runs.
+    /// The tables for which the prefetch stage computes buckets. They are then prefetched before
+    /// the fused function processes the packets.
     pub(super) prefetched: Vec<u32>,
     /// The size of the machine code in bytes.
     pub(super) size: usize,
@@ -274,7 +277,7 @@ impl<'b> Generator<'b> {
             StageKind::Pass => function.pass_stage(fast_path, plan)?,
             StageKind::Fused => {
                 let precomputed = prefetched.filter(|_| !resolved.samples);
-                function.fused_stage((fast_path, plan), precomputed)?;
+                function.fused_stage(fast_path, plan, precomputed)?;
             }
             StageKind::Prefetch => {
                 let prefetched =

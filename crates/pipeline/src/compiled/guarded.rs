@@ -38,13 +38,13 @@ const READ_AND_WRITE: c_int = 3;
 const PRIVATE_AND_ANONYMOUS: c_int = 0x22;
 const PAGE: usize = 4096;
 
-/// The guard page that borders directly on the memory. Unless the length of the memory is a
-/// multiple of the page size, only one of the two guard pages can.
+/// The guard page that the tested memory touches. Only one of the two guard pages can, unless the
+/// length of the memory is a multiple of the page size.
 #[derive(Clone, Copy)]
 enum Edge {
-    /// The guard page before the memory.
+    /// The guard page before the tested memory.
     Begin,
-    /// The guard page after the memory.
+    /// The guard page after the tested memory.
     End,
 }
 
@@ -97,7 +97,8 @@ impl Drop for Guarded {
 }
 
 /// Runs the blocks of a program in order until one ends with a fault, and returns how many blocks
-/// ended normally. If the program has packed tables, the caller becomes one of the tables' workers.
+/// ended normally. If the program has packed tables, the calling thread becomes one of the workers
+/// that use the tables. The packet's memory touches the guard page `edge`.
 fn run(code: &Compiled, switch: &Switch, packet: &[u8], edge: Edge) -> usize {
     if code.resolved.packed.is_empty() {
         return blocks(code, switch, packet, edge, None);
@@ -244,7 +245,7 @@ fn bursts_read_nothing_beyond_their_packets_and_give_the_same_in_all_ways() {
     }
 }
 
-/// Shows that the guard pages work: a process that reads beyond guarded memory is killed by a
+/// Tests that the guard pages work: a process that reads beyond guarded memory is killed by a
 /// signal.
 #[test]
 fn who_reads_beyond_guarded_memory_is_stopped() {

@@ -1,9 +1,10 @@
-//! The [`Host`], by which generated code reaches the tables and extern objects of a running switch.
+//! The [`Host`], by which generated code accesses the tables and extern objects of a running
+//! switch.
 //!
-//! Generated code and the interpreter read and write the same entries, counters and registers. When
-//! generated code makes a host call for that shared state, the call ends here. A lookup in a packed
-//! table needs no host call (`tables`), except to run a default action whose parameters packets
-//! write.
+//! Generated code and the interpreter read and write the same entries, counters and registers.
+//! Generated code makes host calls to access this shared state, and they are implemented here. A
+//! lookup in a packed table needs no host call (`tables`), except to run a default action whose
+//! parameters packets write.
 
 use super::tables::TableAccess;
 use crate::error::{InternalError, RunError};
@@ -23,10 +24,11 @@ use ir::bits::Bits;
 use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
-/// The position of the bit in the result of [`Host::apply`] that says that the lookup found an
+/// The position of the bit in the result of [`Host::apply`] that is set if the lookup found an
 /// entry.
 pub(super) const HIT: u32 = 32;
-/// The message of the internal error for an action that is not among those of its table.
+/// The message of the internal error for an action to run that is not in the table's list of
+/// actions.
 const NO_ACTION_THERE: &str = "an action that is not among those of its table";
 /// The message of the internal error for an argument that does not fit the parameters of its
 /// action.
@@ -41,24 +43,24 @@ pub(super) struct Host<'s> {
     pub(super) now: Duration,
     /// The length in bytes of the packet as it was received. Byte counters count this length.
     pub(super) received_length: u64,
-    /// The table action that is running, if it changes its own parameters. They are stored in the
-    /// table when the action ends. `None` if no such action is running.
+    /// The running table action, if it changes its own parameters. The parameters are written back
+    /// to the table when the action ends. `None` if no such action is running.
     pub(super) found: Option<Found>,
-    /// The key of the last lookup, kept so that its memory is reused.
+    /// A buffer for the key of a lookup, which is reused.
     pub(super) key: &'s mut Vec<Bits>,
-    /// The bytes that were hashed last, kept so that their memory is reused.
+    /// A buffer for bytes to be hashed, which is reused.
     pub(super) data: &'s mut Vec<u8>,
-    /// The error with which a host call has ended the packet, if one has.
+    /// The error with which a host call has ended the processing of the packet, if there is one.
     pub(super) fault: Option<RunError>,
-    /// The first invariant that a host call found violated. Generated code continues after such a
-    /// call, so its caller must read this field before it uses the results.
+    /// The first violated invariant that a host call has found. Generated code continues after such
+    /// a call, so its caller must read this field before it uses the results.
     broken: Option<InternalError>,
 }
 
 /// A running table action that changes its own parameters. When it ends, they are written back to
 /// the entry, or to the default action.
 pub(super) struct Found {
-    /// The lock on `cell`, if the program asks for one (`synced` in `@tableconfig`). The field
+    /// The lock on `cell`, if the program requests one (`synced` in `@tableconfig`). The field
     /// precedes `cell` so that it is dropped first.
     turn: Option<MutexGuard<'static, ()>>,
     cell: Arc<ActionCell>,
@@ -92,8 +94,8 @@ impl Found {
     }
 }
 
-/// A function that copies an action's parameters to the frame. It receives the frame, the action's
-/// position in the table's list, and the values of the parameters.
+/// A function that copies an action's parameters to the frame (the packet's working memory). It
+/// receives the frame, the action's position in the table's list, and the values of the parameters.
 type Put<'p> = dyn Fn(&mut [u8], usize, &[Value]) -> Result<(), InternalError> + 'p;
 
 impl Found {
@@ -158,7 +160,7 @@ impl<'s> Host<'s> {
         self.resolved.frame as usize
     }
 
-    /// Returns the length in bytes of a table's packed key.
+    /// Returns the length in bytes of a packed key for a table.
     pub(super) fn key_length(&self, table: u64) -> usize {
         let table = usize::try_from(table).ok().and_then(|table| self.resolved.tables.get(table));
         let last = table.and_then(|table| table.keys.last());
@@ -195,15 +197,15 @@ impl<'s> Host<'s> {
         looked_up(is_hit, ran)
     }
 
-    /// Records the entry to which the running action belongs, or `None` for the default action.
+    /// Records the entry whose action is running. `None` stands for the default action.
     pub(super) fn found_in(&mut self, entry: Option<Arc<Stored>>) {
         if let Some(found) = &mut self.found {
             found.entry = entry;
         }
     }
 
-    /// Starts the default action of a packed table, which changes its own parameters. Copies the
-    /// parameters to `access` and returns the action's position in the table's list.
+    /// Prepares the default action of a packed table if the action changes its own parameters.
+    /// Copies the parameters to `access` and returns the action's position in the table's list.
     pub(super) fn default_action(&mut self, table: u64, access: &mut TableAccess) -> u64 {
         let position = usize::try_from(table).unwrap_or(usize::MAX);
         let state = self.state.tables.get(position);
@@ -236,14 +238,14 @@ impl<'s> Host<'s> {
         }
     }
 
-    /// Returns whether a PNA packet that arrived on `port` comes from the host or from the network,
-    /// as the number that programs use for that direction.
+    /// Returns the direction of a PNA packet that arrived on `port`, from the host or from the
+    /// network, as the number that the program uses for it.
     pub(super) fn direction(&self, port: u32) -> u64 {
         self.layout.names.direction(self.state.is_host_port(port)).into()
     }
 
-    /// Returns the number of words of a packed table's key in memory, or `None` if keys have at most
-    /// 128 bits.
+    /// Returns the number of words that a packed table's key has if it is passed in memory. Returns
+    /// `None` if keys have at most 128 bits, which are passed in registers.
     pub(super) fn words_in_memory(&self, table: u64) -> Option<usize> {
         let table = self.resolved.tables.get(usize::try_from(table).ok()?)?;
         table.packed.as_ref().and_then(|(_, layout)| layout.words_in_memory)
@@ -293,8 +295,8 @@ impl<'s> Host<'s> {
         })
     }
 
-    /// Copies the parameters of an action to the frame with the function `put` before the action
-    /// runs. Returns the action's position in the table's list.
+    /// Prepares an action that is about to run: `put` copies its parameters to the frame. Returns
+    /// the action's position in the table's list.
     pub(super) fn prepare_with(
         &mut self,
         frame: &mut [u8],
@@ -449,8 +451,8 @@ impl<'s> Host<'s> {
     }
 }
 
-/// Encodes the result of a lookup as generated code expects it: the position of the action in the
-/// table's list, with bit [`HIT`] set if an entry was found.
+/// Encodes the result of a lookup for generated code: the position of the action in the table's
+/// list, with bit [`HIT`] set if an entry was found.
 pub(super) fn looked_up(is_hit: bool, ran: Option<usize>) -> u64 {
     u64::from(is_hit) << HIT | ran.map_or(NO_ACTION, |ran| ran as u64)
 }
@@ -475,8 +477,9 @@ fn put(frame: &mut [u8], action: &TableAction, arguments: &[Value]) -> Result<()
     Ok(())
 }
 
-/// Returns an error unless every field that [`read`] and [`write`] access is a number that is not
-/// part of a header and lies at a fixed offset inside the frame, or inside its parameter.
+/// Returns an error unless every field that [`read`] and [`write`] access is a number outside of
+/// headers and lies at a fixed offset inside the frame. A field in a parameter must lie inside the
+/// parameter.
 pub(super) fn check_fields(resolved: &ResolvedProgram) -> Result<(), InternalError> {
     let is_inside = |field: &Field, size: u32| {
         let Storage::Native { bytes } = field.scalar.storage else { return false };
@@ -512,9 +515,9 @@ fn range(field: Field) -> Option<std::ops::Range<usize>> {
     Some(start..start + bytes as usize)
 }
 
-/// Reads a number that is not part of a header from the frame. Returns zero if `frame` is empty,
-/// which stands for a value that was never written. Otherwise [`check_fields`] has shown that the
-/// field is a number inside the frame.
+/// Reads a number outside of headers from the frame. Returns zero if `frame` is empty, which stands
+/// for a value that was never written. Otherwise, [`check_fields`] has ensured that the field is a
+/// number inside the frame.
 #[inline]
 pub(super) fn read(frame: &[u8], field: Field) -> u64 {
     let bytes = range(field).and_then(|range| frame.get(range)).unwrap_or(&[]);
@@ -530,8 +533,8 @@ pub(super) fn read(frame: &[u8], field: Field) -> u64 {
     }
 }
 
-/// Writes a number that is not part of a header to the frame, truncated to its width.
-/// [`check_fields`] has shown that the field is a number inside the frame.
+/// Writes a number outside of headers to the frame, truncated to its width. [`check_fields`] has
+/// ensured that the field is a number inside the frame.
 #[inline]
 pub(super) fn write(frame: &mut [u8], field: Field, number: u64) {
     let number = (number & crate::resolved::mask(field.scalar.width)).to_le_bytes();

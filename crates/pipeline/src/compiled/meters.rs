@@ -10,14 +10,14 @@ use crate::sync::lock;
 use crate::table::{TableState, counter_in, meter_in};
 use ir::ExternId;
 
-/// The value that stands for a colour if no meter was executed.
+/// The number that stands for the colour if no meter was executed.
 const NONE: u64 = u64::MAX;
 
-/// The value that stands for the length of the packet as it was received.
+/// The number that stands for the packet's length as it was received, where a call gives no length.
 pub(super) const AS_RECEIVED: u64 = u64::MAX;
 
-/// Executes an element of a meter array for the packet and returns the resulting colour, or
-/// `u64::MAX` if the index is out of range.
+/// Meters the packet with an element of a meter array. Returns the resulting colour, or `u64::MAX`
+/// if the index is out of range.
 pub(super) unsafe extern "C" fn meter(
     context: *mut Context,
     id: u64,
@@ -40,8 +40,8 @@ pub(super) unsafe extern "C" fn meter(
     color.map_or(NONE, |color| host.shown(color, is_number))
 }
 
-/// Executes a direct meter of an entry for the packet and returns the resulting colour, or
-/// `u64::MAX` if there is no such entry. `address` is that of the entry's account,
+/// Meters the packet with a direct meter of an entry. Returns the resulting colour, or `u64::MAX`
+/// if there is no such entry. `address` is that of the entry's counters and meters,
 /// [`DEFAULT_ENTRY`], or zero for the entry that the interpreter has looked up.
 pub(super) unsafe extern "C" fn entry_meter(
     context: *mut Context,
@@ -100,8 +100,8 @@ pub(super) unsafe extern "C" fn entry_meter(
     color.map_or(NONE, |color| host.shown(color, is_bmv2))
 }
 
-/// Counts a packet in the direct counter of the default entry, or of an entry that the interpreter
-/// has looked up, whose address generated code does not have.
+/// Counts a packet in the direct counter of an entry whose address generated code does not have:
+/// the default entry, or one that the interpreter has looked up.
 pub(super) unsafe extern "C" fn count_entry(
     context: *mut Context,
     id: u64,
@@ -138,7 +138,8 @@ fn number(id: u64) -> ExternId {
 /// Returns `length`, or the length of the packet as it was received if `length` is [`AS_RECEIVED`].
 ///
 /// # Safety
-/// `context` must be that of generated code, which must not use it during the call.
+/// `context` must be the context that generated code passed to the host call, and generated code
+/// must not use it during the call.
 unsafe fn bytes(context: *mut Context, length: u64) -> u64 {
     match length {
         // SAFETY: the caller guarantees that the context is alive and that nothing writes it.
@@ -159,8 +160,8 @@ impl<'s> Host<'s> {
         }
     }
 
-    /// Returns the value that stands for a colour in the program: BMv2's number if `is_number` is
-    /// set, otherwise the member of the program's enumeration.
+    /// Returns the number by which the program represents a colour: BMv2's number if `is_number` is
+    /// set, otherwise the number of the member of the program's enumeration.
     fn shown(&self, color: Color, is_number: bool) -> u64 {
         if is_number { color as u64 } else { self.layout.names.color(color).into() }
     }

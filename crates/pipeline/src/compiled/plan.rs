@@ -1,13 +1,13 @@
-//! Decides which programs run in bursts, with one generated function for each stage, and assigns
-//! each of a packet's values its place in such a function. `fast_path` makes the [`Plan`], and the
-//! code generator (`generate::burst`) follows it.
+//! Decides which programs are processed in bursts, with one generated function for each stage, and
+//! where each of a packet's values is stored in such a function. `fast_path` makes the [`Plan`],
+//! and the code generator (`generate::burst`) follows it.
 //!
 //! In a stage, calls are inlined, numbers and validity flags are variables of the function, and a
-//! header that was extracted stays where it lies in the packet: the code holds a pointer to it.
-//! Only a header that the program builds itself lies in the frame. This requires that every number
-//! has a fixed offset. Stacks whose elements are chosen while a packet is parsed, and not by the
-//! path through the parser's states alone (`resolved::unrolled`), do not meet that condition, and
-//! such programs run block by block.
+//! header that was extracted stays in the packet: the code has a pointer to it. Only headers that
+//! the program builds itself are in the frame. All this requires that every number has a fixed
+//! offset. That is not the case for header stacks whose elements are chosen while a packet is
+//! parsed, unless the path through the parser's states determines the element
+//! (`resolved::unrolled`). Programs with such stacks run block by block.
 
 use super::burst::Owner;
 use super::fast_path::{Deciding, FastPath};
@@ -23,43 +23,47 @@ use architectures::Place;
 use ir::{ExternCallee, ExternFunction, ExternMethod, StatementKind};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// The size in bytes of a header stack's next index, which is stored in front of the elements.
+/// The size in bytes of the index of a header stack's next element, which is stored in front of the
+/// elements.
 const NEXT_INDEX: u32 = 4;
 
-/// The largest number of statements in a stage, with all calls inlined. Code for longer stages
-/// takes longer to compile than it saves.
+/// The largest number of statements in a stage, with all calls inlined. Longer stages take more
+/// time to compile than they save.
 const MAX_STATEMENTS: usize = 4096;
 
-/// The plan by which the code generator makes functions that process bursts: the place of each
-/// value of the program, and facts on which the generated code depends.
+/// The plan for the functions that process a program's packets in bursts: where each value is
+/// stored, and facts on which the generated code depends.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     /// The numbers that become variables of the generated functions: the size in bytes of each, by
-    /// its offset in the frame. They are called slots below, and include validity flags.
+    /// its offset in the frame (the packet's working memory). They are called slots below, and
+    /// include validity flags.
     pub(super) slots: BTreeMap<Offset, u32>,
     /// The headers of the program, by the offsets of their validity flags.
     pub(super) headers: BTreeMap<Offset, PlannedHeader>,
-    /// The numbers of more than 64 bits, which stay in the frame: the size in bytes of each, by its
-    /// offset.
+    /// The numbers of more than 64 bits, which stay in the frame (the packet's working memory): the
+    /// size in bytes of each, by its offset.
     pub(super) wide: BTreeMap<Offset, u32>,
-    /// The numbers and validity flags that the parser writes and that a later block uses, by their
-    /// offsets in the frame. They must be passed from stage to stage.
+    /// The numbers and validity flags that the parser writes and later blocks use, by their offsets
+    /// in the frame (the packet's working memory). They must be passed from stage to stage.
     pub(super) saved: BTreeSet<Offset>,
-    /// The numbers and validity flags that may become nonzero, by their offsets in the frame.
+    /// The numbers and validity flags that may become nonzero, by their offsets in the frame (the
+    /// packet's working memory).
     pub(super) changed: BTreeSet<Offset>,
     /// Whether the interpreter runs some statements of the program, or looks up some tables.
     pub(super) interprets: bool,
-    /// Whether a statement, of code or of the interpreter, may request a copy of the packet, another
-    /// pass or a message to the control plane.
+    /// Whether a statement may request a copy of the packet, another pass or a message to the
+    /// control plane. Statements that the interpreter runs count too.
     pub(super) requests: bool,
     /// Whether packets may be truncated.
     pub(super) truncates: bool,
-    /// Whether the processing of a packet may change tables: add an entry, change one, or remove
-    /// one that has timed out. The worker leaves the gate of the tables for this, so other threads
-    /// may change and move the tables' entries meanwhile.
+    /// Whether processing a packet may change tables: add an entry, change one, or remove one that
+    /// has timed out. The worker must leave the gate of the tables for this, and meanwhile other
+    /// threads may change and move the tables' entries.
     pub(super) leaves_gate: bool,
     /// Whether actions change entries of some tables by an update method that does not write in
-    /// place. The worker leaves the gate of the tables for such a change.
+    /// place. For such a change, the worker leaves the gate of the tables, so that other threads
+    /// may change them meanwhile.
     pub(super) updates_out_of_place: bool,
     /// Whether tables that match prefixes or rules are searched for each packet when the packet
     /// reaches them, and not for a whole burst at once. This is so if earlier packets may have
@@ -67,21 +71,22 @@ pub(super) struct Plan {
     pub(super) searches_per_packet: bool,
     /// The number of statements in the program, with all calls inlined.
     pub(super) statements: usize,
-    /// Whether the parser changes headers in other ways than to extract them.
+    /// Whether the parser changes headers in other ways than by extracting them.
     pub(super) parser_writes_headers: bool,
-    /// The size of a packet's frame in bytes. Behind the variables, the frame holds the values that
-    /// one stage passes to the next: the pointers to headers, the cursor, the parser's error, the
-    /// change of the packet's length and the remaining work.
+    /// The size of a packet's frame in bytes. Behind the program's variables, the frame holds the
+    /// values that one stage passes to the next: the pointers to headers, the cursor, the parser's
+    /// error, the change of the packet's length and the remaining work.
     pub(super) frame: u32,
     pub(super) cursor: Offset,
     pub(super) error: Offset,
     pub(super) length_change: Offset,
     pub(super) work_left: Offset,
-    /// The packed tables that match prefixes or rules and are searched for a whole burst: by table
-    /// number, the column of the burst that holds the keys and the results of the search.
+    /// The packed tables that match prefixes or rules and are searched for a whole burst at once.
+    /// Each table number is mapped to the column of the burst that holds the keys and the results
+    /// of the search.
     pub(super) ahead: BTreeMap<u32, usize>,
-    /// The packed tables with exact keys whose entries have counters or timers: by table number,
-    /// the column of the burst that holds the keys.
+    /// The packed tables with exact keys whose entries have counters or timers. Each table number
+    /// is mapped to the column of the burst that holds the keys.
     pub(super) keys: BTreeMap<u32, usize>,
     /// The number of columns of a burst. A column holds the keys of all packets for one table.
     pub(super) columns: usize,
@@ -93,22 +98,24 @@ pub(super) struct PlannedHeader {
     /// The number of bytes of the header that the program accesses. The header's first byte is
     /// [`DATA`] bytes after its validity flag.
     pub(super) bytes: u32,
-    /// The number of bytes that the first parser extracts. `None` if it does not extract the
-    /// header.
+    /// The number of bytes that the parser of received packets extracts. `None` if it does not
+    /// extract the header.
     pub(super) extracted: Option<u32>,
-    /// Whether the header may lie in the frame and not in the packet, because the program writes it
-    /// there.
+    /// Whether the header may be stored in the frame (the packet's working memory) instead of the
+    /// packet, because the program writes it there.
     pub(super) written: bool,
     /// Whether the parser reads fields of the header.
     pub(super) parser_reads: bool,
     /// The offset of the varbit at the end of the header from the header's first byte. `None` if
     /// there is no varbit.
     pub(super) tail: Option<u32>,
-    /// The offset in the frame of the pointer to the header that one stage passes to the next.
+    /// The offset in the frame (the packet's working memory) at which one stage passes the pointer
+    /// to the header to the next.
     pub(super) pointer: Offset,
 }
 
-/// The reason why packets of a program cannot be processed in bursts, or on the fast path at all.
+/// The reason why packets of a program cannot be processed in bursts, or not on the fast path at
+/// all.
 pub(super) type Refusal = &'static str;
 
 type Outcome = Result<(), Refusal>;
@@ -179,29 +186,30 @@ impl Plan {
         self.ahead.get(&table).or(self.keys.get(&table)).copied()
     }
 
-    /// Returns the numbers in a range of the frame that are variables, each with its offset and
-    /// size.
+    /// Returns those numbers in a range of the frame (the packet's working memory) that generated
+    /// functions keep in variables, each with its offset and size.
     pub(super) fn slots_in(&self, start: Offset, bytes: u32) -> Vec<(Offset, u32)> {
         let range = self.slots.range(start..start.saturating_add(bytes));
         range.map(|(offset, bytes)| (*offset, *bytes)).collect()
     }
 
-    /// Returns the numbers of more than 64 bits in a range of the frame, each with its offset and
-    /// size.
+    /// Returns the numbers of more than 64 bits in a range of the frame (the packet's working
+    /// memory), each with its offset and size.
     pub(super) fn wide_in(&self, start: Offset, bytes: u32) -> Vec<(Offset, u32)> {
         let range = self.wide.range(start..start.saturating_add(bytes));
         range.map(|(offset, bytes)| (*offset, *bytes)).collect()
     }
 
-    /// Returns the headers whose validity flags are in a range of the frame, each with the flag's
-    /// offset.
+    /// Returns the headers whose validity flags are in a range of the frame (the packet's working
+    /// memory), each with the flag's offset.
     pub(super) fn headers_in(&self, start: Offset, bytes: u32) -> Vec<(Offset, PlannedHeader)> {
         let range = self.headers.range(start..start.saturating_add(bytes));
         range.map(|(offset, header)| (*offset, *header)).collect()
     }
 }
 
-/// A move of a range of the frame to another range, as for a parameter of a call.
+/// A move of a range of the frame (the packet's working memory) to another range, as for a
+/// parameter of a call.
 struct Moved {
     to: Offset,
     from: Offset,
@@ -210,7 +218,8 @@ struct Moved {
 }
 
 impl Moved {
-    /// Returns whether the source or the target of one move overlaps that of the other move.
+    /// Returns whether the source or target range of one move overlaps the source or target range
+    /// of another.
     fn meets(&self, other: &Self) -> bool {
         [self.to, self.from].into_iter().any(|here| {
             [other.to, other.from].into_iter().any(|there| {
@@ -224,25 +233,27 @@ impl Moved {
 struct Walk<'b> {
     resolved: &'b ResolvedProgram,
     plan: Plan,
-    /// Whether the walk is in the parser that packets reach first, rather than in one of a later
-    /// block.
+    /// Whether the walk is in the parser of received packets, rather than in a later block.
     in_parser: bool,
     /// Whether the walk is in a parser of the package, rather than in a control.
     parses: bool,
-    /// The number of statements that the walk may still visit before the program is too long for
-    /// bursts.
+    /// The number of statements that the walk may still visit. If there are more, the program is
+    /// too long for bursts.
     left: usize,
     /// Whether a statement of the current block may request a copy of the packet, another pass or a
     /// message to the control plane.
     requested: bool,
-    /// Whether the interpreter computes a checksum of the current block by several statements
-    /// (`InternetChecksum`).
+    /// Whether the interpreter computes a checksum in the current block step by step
+    /// (`InternetChecksum`), with several statements.
     sums: bool,
-    /// The numbers that the parser writes, by their offsets in the frame.
+    /// The numbers that the parser writes, by their offsets in the frame (the packet's working
+    /// memory).
     parsed: BTreeSet<Offset>,
-    /// The numbers that blocks after the parser use, by their offsets in the frame.
+    /// The numbers that blocks after the parser use, by their offsets in the frame (the packet's
+    /// working memory).
     later: BTreeSet<Offset>,
-    /// The numbers that may become nonzero, by their offsets in the frame.
+    /// The numbers that may become nonzero, by their offsets in the frame (the packet's working
+    /// memory).
     changed: BTreeSet<Offset>,
     moves: Vec<Moved>,
     /// The sum of [`PlannedHeader::bytes`] over the headers that the plan contains so far.
@@ -610,7 +621,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Records a value that is copied to the interpreter's variables or from them.
+    /// Records that a value is copied to or from the interpreter's variables.
     fn shape(&mut self, offset: Offset, shape: &Shape, how: Use) -> Outcome {
         match shape {
             Shape::Scalar(scalar) => match scalar.storage {
@@ -802,7 +813,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Records that a statement uses a header, and how many of its bytes.
+    /// Records that a statement uses the first `bytes` bytes of a header.
     fn header(&mut self, flag: Offset, bytes: u32, how: Use) {
         self.plan.slots.insert(flag, 1);
         let known = self.plan.headers.entry(flag).or_default();
@@ -819,7 +830,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Records that the first parser extracts a header of the given size.
+    /// Records that the parser of received packets extracts a header of the given size.
     fn extracted(&mut self, header: Offset, bytes: u32) {
         if let Some(known) = self.plan.headers.get_mut(&header).filter(|_| self.in_parser) {
             known.extracted = Some(bytes);
@@ -836,7 +847,7 @@ impl Walk<'_> {
     }
 
     /// Adds values to the plan until the source and the target of each recorded move have the same
-    /// numbers and headers, including validity flags.
+    /// numbers, headers and validity flags.
     fn spread(&mut self) {
         let moves = std::mem::take(&mut self.moves);
         // A move is processed again when another move has added values to one of its sides.
@@ -892,16 +903,16 @@ impl Walk<'_> {
         }
     }
 
-    /// Records that the architecture reads its deciding fields after the parser. Values that the
-    /// parser writes to these fields are therefore passed on.
+    /// Records that the architecture reads the metadata fields in `deciding` after the parser, to
+    /// decide where packets go. Values that the parser writes to these fields are therefore kept.
     fn keep_for_the_architecture(&mut self, deciding: &[Deciding]) {
         let offsets = deciding.iter().map(|deciding| deciding.field.address.offset);
         let touched = offsets.filter(|offset| self.plan.slots.contains_key(offset));
         self.later.extend(touched.collect::<Vec<_>>());
     }
 
-    /// Returns four counts that grow whenever the walk finds another value. They stay equal once
-    /// nothing is left to be found.
+    /// Returns four counts that grow whenever the walk finds another value. The walk is complete
+    /// when they no longer grow.
     fn extent(&self) -> (usize, usize, usize, u64) {
         let Plan { slots, wide, headers, .. } = &self.plan;
         (slots.len(), wide.len(), headers.len(), self.header_bytes)
@@ -960,9 +971,9 @@ impl Walk<'_> {
     }
 }
 
-/// Returns whether a statement always ends, and reads and writes only the packet and the packet's
-/// values. The parser may only have such statements, because a whole burst is parsed before the
-/// first packet continues.
+/// Returns whether a statement always ends, and reads and writes nothing but the packet and the
+/// packet's values. The parser may contain only such statements, because a whole burst is parsed
+/// before the first packet continues.
 fn is_of_packet(statement: &Statement) -> bool {
     !matches!(
         statement,
@@ -984,7 +995,8 @@ fn is_of_packet(statement: &Statement) -> bool {
     )
 }
 
-/// Returns the offset of a value in the frame, or an error if it depends on a stack's next index.
+/// Returns the offset of a value in the frame (the packet's working memory). Returns an error if
+/// the offset depends on the index of a header stack's next element.
 fn fixed(address: Address) -> Result<Offset, Refusal> {
     match address.element {
         None => Ok(address.offset),

@@ -15,14 +15,16 @@ use ir::bits::Bits;
 use ir::{Statement, StatementKind};
 use std::sync::Arc;
 
-/// The host and the interpreter of a program that leaves steps to the interpreter.
+/// The host and the interpreter, for a program of which generated code leaves some steps to the
+/// interpreter.
 pub(super) struct Steps<'h, 's> {
     pub(super) host: &'h mut Host<'s>,
     pub(super) interpreter: &'h mut Interpreter<'s>,
 }
 
 impl Steps<'_, '_> {
-    /// Resets the interpreter if it has not yet run for the current packet of a burst.
+    /// Resets the interpreter for the current packet of a burst, unless it has already run for this
+    /// packet.
     pub(super) fn prepare(&mut self, context: &mut Context) {
         if context.requests & NEW_PACKET != 0 {
             context.requests &= !NEW_PACKET;
@@ -31,7 +33,7 @@ impl Steps<'_, '_> {
     }
 
     /// Returns whether a step adds an entry to a packed table for the key with which the packet
-    /// missed. During such a step, the packet holds no lock on an entry.
+    /// missed. The packet must hold no lock on an entry during such a step.
     pub(super) fn changes_tables(&self, number: u64) -> bool {
         let ResolvedProgram { steps, tables, .. } = self.host.resolved;
         let step = usize::try_from(number).ok().and_then(|number| steps.get(number));
@@ -40,8 +42,8 @@ impl Steps<'_, '_> {
         step.is_some_and(Step::adds_entry) && table.is_some_and(|table| table.packed.is_some())
     }
 
-    /// Informs the interpreter of a lookup in generated code: the table, the key, and the entry
-    /// that was found, if any. Steps that run later may depend on it.
+    /// Informs the interpreter of a lookup that generated code has made: the table, the key, and
+    /// the entry that was found, if any. Steps that run later may depend on it.
     ///
     /// `key` holds the words of the packed key, the most significant one first.
     pub(super) fn begin_look_up(&mut self, number: u64, key: &[u64], entry: Option<Arc<Stored>>) {
@@ -89,7 +91,7 @@ impl Steps<'_, '_> {
         outcome
     }
 
-    /// Runs a step whose values have been loaded.
+    /// Runs a step after the values that it uses were copied to the interpreter.
     fn work(&mut self, frame: &mut [u8], context: &mut Context, step: &Step) -> Result<(), Stop> {
         match &step.kind {
             StepKind::Statement(statement) => {
@@ -158,8 +160,8 @@ impl Steps<'_, '_> {
         Ok(())
     }
 
-    /// Looks up a table that is not packed, and copies the parameters of the action that is to run
-    /// to the frame. Returns the result of [`Host::apply`].
+    /// Looks up the packet in a table that is not packed, and copies the parameters of the action
+    /// to run to the frame. Returns the result of [`Host::apply`].
     pub(super) fn look_up(&mut self, frame: &mut [u8], number: u64) -> Result<u64, Stop> {
         let resolved = self.host.resolved;
         let position = usize::try_from(number).unwrap_or(usize::MAX);
@@ -230,7 +232,7 @@ impl Steps<'_, '_> {
 }
 
 impl Host<'_> {
-    /// Turns the outcome of a step into a value of [`flow`](super::context::flow). If the step
+    /// Converts the outcome of a step to a value of [`flow`](super::context::flow). If the step
     /// failed, also records the parser's error or the fault in the context.
     pub(super) fn ended<T>(
         &mut self,

@@ -11,12 +11,12 @@ use crate::table::{ActionCall, CompiledTable, EntryLayout, NO_ACTION, PackedActi
 use std::sync::Arc;
 use tables::{Access, Lookups, Reached, Searcher, Worker};
 
-/// The value of [`TableAccess::default_action`] for a default action that changes its own
-/// parameters. Such an action starts and ends with a host call.
+/// The value of [`TableAccess::default_action`] if the default action changes its own parameters.
+/// Such an action starts and ends with a host call.
 pub(super) const BY_HOST_CALL: u64 = 1 << 33;
 
-/// The bit of [`TableAccess::default_action`] that is set in programs compiled without lookups.
-/// There the action of a sample entry replaces the default action.
+/// The bit of [`TableAccess::default_action`] that is set in programs compiled without lookups. In
+/// those, the action of a sample entry runs instead of the default action.
 pub(super) const SAMPLE: u64 = 1 << 34;
 
 /// A packed table as generated code accesses it: its buckets, its functions and its default action.
@@ -24,8 +24,8 @@ pub(super) const SAMPLE: u64 = 1 << 34;
 #[repr(C)]
 pub(super) struct TableAccess {
     pub(super) access: Access,
-    /// The function that searches for the best matching entry, in tables whose keys are not matched
-    /// exactly.
+    /// The function that searches for the best matching entry. Used in tables whose keys are not
+    /// matched exactly.
     pub(super) searcher: Searcher,
     /// The position of the default action in the table's list, or [`NO_ACTION`], or
     /// [`BY_HOST_CALL`]. In a program compiled without lookups, the position of a sample entry's
@@ -33,12 +33,13 @@ pub(super) struct TableAccess {
     pub(super) default_action: u64,
     /// The packed parameters of the default action, or of the sample entry's action.
     pub(super) default: [u64; 4],
-    /// The buffer in which an action stores the parameters that it has changed, in tables whose
-    /// entries generated code does not write itself.
+    /// The buffer in which an action stores the parameters that it has changed. Used in tables
+    /// whose entries generated code does not write itself.
     pub(super) made: [u64; 4],
     /// 1 if the table has no entries, and 0 otherwise.
     pub(super) is_empty: u64,
-    /// The parameters whose address `default` holds, if entries hold addresses.
+    /// The parameters of the default action if `default` holds their address, which is the case if
+    /// entries hold addresses.
     kept: Option<Arc<[u8]>>,
 }
 
@@ -55,9 +56,9 @@ impl TableAccess {
 pub(super) struct DefaultAction {
     /// The position of the action, as in [`TableAccess::default_action`].
     pub(super) action: u64,
-    /// The packed parameters of the action, or their address.
+    /// The packed parameters of the action, or the address of parameters that are too long.
     words: [u64; 4],
-    /// The parameters whose address is in `words`.
+    /// The parameters if `words` holds their address.
     kept: Option<Arc<[u8]>>,
 }
 
@@ -72,40 +73,41 @@ impl DefaultAction {
     }
 }
 
-/// A worker that has joined the group of workers that use a state's packed tables.
+/// A worker's membership in the group of workers that use a state's packed tables.
 #[derive(Debug)]
 pub(super) struct Joined {
     worker: Worker,
     tables: Vec<JoinedTable>,
     made: Made,
-    /// Whether the program is compiled without lookups (`ResolvedProgram::samples`).
+    /// Whether the program is compiled without table lookups, to measure what they cost
+    /// (`ResolvedProgram::samples`).
     samples: bool,
 }
 
-/// A packed table, and the counters in which a worker adds up its lookups.
+/// A packed table, and this worker's counts of the hits and misses in it.
 #[derive(Debug)]
 struct JoinedTable {
-    /// The position of the table in the state.
+    /// The position of the table among the tables of the switch's state.
     position: usize,
     packed: Arc<CompiledTable>,
     lookups: Arc<Lookups>,
 }
 
-/// The accesses to packed tables that a worker keeps from batch to batch, and renews when a table
-/// changes.
+/// The means by which a worker accesses packed tables. They are kept from batch to batch, and
+/// renewed when a table changes.
 #[derive(Debug, Default)]
 struct Made {
-    /// The version of the group of workers when the accesses were made last, or `None` before the
-    /// first time. The version changes whenever the way to access a table changes.
+    /// The version of the group of workers when the accesses were last renewed, or `None` before
+    /// the first time. The version changes whenever the way to access a table changes.
     version: Option<u64>,
     accesses: Vec<TableAccess>,
-    /// 1 if there was no other worker when the accesses were made, and 0 otherwise.
+    /// 1 if there was no other worker when the accesses were renewed, and 0 otherwise.
     is_alone: u64,
     /// 1 if other threads may have changed tables since bucket addresses were precomputed, and 0
     /// otherwise.
     has_left: u64,
-    /// The state of each table's storage when its access was made. If the storage's state differs
-    /// from it, the access must be made again.
+    /// The state of each table's storage when its access was made. If the state has changed since,
+    /// the access must be made again.
     reached: Vec<Reached>,
 }
 
@@ -152,20 +154,20 @@ impl Inside<'_> {
         &raw const self.made.has_left
     }
 
-    /// Clears the word at [`Inside::has_left`], which the worker sets when it next leaves the gate
+    /// Clears the word at [`Inside::has_left`], which is set when the worker next leaves the gate
     /// of the tables. Must be called before bucket addresses are precomputed, because they are
-    /// valid only while the word is clear.
+    /// valid only while the word is zero.
     pub(super) fn tells(&mut self) {
         self.made.has_left = 0;
     }
 
-    /// Releases the locks on entries whose actions did not run to their end.
+    /// Releases the locks on entries whose actions were interrupted.
     pub(super) fn abandon(&mut self) {
         self.accesses().iter_mut().for_each(|table| table.access.abandon());
     }
 
-    /// Renews the accesses to tables that have changed. The accesses keep their addresses, because
-    /// running code holds these.
+    /// Renews the accesses to tables that have changed. The accesses stay at the same addresses,
+    /// because running code has these.
     fn look_again(&mut self, state: &State) {
         let now = self.worker.group().version();
         if self.made.version == Some(now) {
@@ -243,8 +245,8 @@ impl Joined {
         Ok(joined)
     }
 
-    /// Returns the worker that uses the packed tables of this state. If `joined` does not hold it
-    /// yet, joins the state's group of workers first.
+    /// Returns the worker's membership in the group of workers that use the packed tables of this
+    /// state. If `joined` does not hold it yet, joins the group first.
     pub(super) fn of<'j>(
         joined: &'j mut Option<Self>,
         resolved: &ResolvedProgram,

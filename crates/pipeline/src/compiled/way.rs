@@ -13,14 +13,14 @@ use std::fmt;
 pub enum Way {
     /// The interpreter runs the program.
     Interpreter,
-    /// Machine code with a function for each block. The driver of the architecture calls the
-    /// functions.
+    /// Machine code with a function for each block. The driver, which implements the architecture,
+    /// calls the functions.
     Driver,
     /// Machine code with a function for each block. The functions are called directly, without the
-    /// driver of the architecture; only for v1model.
+    /// driver of the architecture. Exists only for v1model.
     Blocks,
-    /// Machine code in two functions. The first parses all packets of a burst, the second does the
-    /// rest.
+    /// Machine code in two functions. The first parses all packets of a burst, and the second
+    /// processes them to completion.
     Stages,
     /// Machine code in a single fused function, which takes each packet from the parser to the
     /// deparser.

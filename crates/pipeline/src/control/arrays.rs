@@ -236,7 +236,7 @@ impl Core {
         Ok(())
     }
 
-    /// Sets the parameters of `crc16_custom`.
+    /// Sets the parameters of the hash algorithm `crc16_custom`.
     pub fn set_crc16(&self, parameters: CrcParameters) {
         write(&self.state.hashes).custom_crcs.crc16 = Arc::new(Crc::new(parameters));
     }
@@ -247,7 +247,7 @@ impl Core {
         write(&self.state.hashes).toeplitz_key = key;
     }
 
-    /// Sets the parameters of `crc32_custom`.
+    /// Sets the parameters of the hash algorithm `crc32_custom`.
     pub fn set_crc32(&self, parameters: CrcParameters) {
         write(&self.state.hashes).custom_crcs.crc32 = Arc::new(Crc::new(parameters));
     }

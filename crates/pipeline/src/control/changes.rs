@@ -1,5 +1,5 @@
-//! Requests of packets to change their entries, which a controller carries out. A request can be
-//! handed over as a message, or executed directly.
+//! Changes that packets request for their table entries, and that a controller makes. A request can
+//! be sent to the controller as a message, or executed directly.
 
 use crate::error::ControlError;
 use crate::switch::Core;
@@ -10,21 +10,22 @@ use std::sync::Arc;
 use tables::Applied;
 
 impl Core {
-    /// Returns the changes that packets have requested for their entries since the last call, in
-    /// tables whose entries a controller writes (`update = "digest"`).
+    /// Returns the changes that packets have requested for their table entries since the last call.
+    /// Packets make such requests in tables whose entries a controller writes (`update =
+    /// "digest"`).
     #[must_use]
     pub fn take_entry_changes(&self) -> Vec<EntryChange> {
         self.state.entry_changes.take()
     }
 
-    /// Returns the number of requested changes that were dropped because 65,536 already waited to
-    /// be taken.
+    /// Returns the number of requested changes that were dropped because 65,536 requests were
+    /// waiting to be taken.
     #[must_use]
     pub fn entry_changes_dropped(&self) -> u64 {
         self.state.entry_changes.dropped()
     }
 
-    /// Makes a change that a packet has requested for its entry, as the control plane would.
+    /// Changes an entry as a packet has requested it, on behalf of the control plane.
     ///
     /// # Errors
     /// Fails if the entry no longer exists, is constant, or has another action by now.
@@ -47,8 +48,8 @@ impl Core {
         Ok(if *before == change.before { Changed::AsFound } else { Changed::Overwritten })
     }
 
-    /// Makes a change that a packet has requested and that a controller returns as a message, in
-    /// the encoding of [`EntryChange::to_bytes`].
+    /// Changes an entry as a packet has requested it. `message` is the request in the encoding of
+    /// [`EntryChange::to_bytes`], which the controller has returned.
     #[must_use]
     pub fn apply_change(&self, message: &[u8]) -> Applied {
         let change = self.entry_change_from(message);

@@ -14,20 +14,20 @@ use std::sync::atomic::Ordering;
 
 /// The operations on packet replication, value sets and ports.
 impl Core {
-    /// Sets the copies that a packet for a multicast group becomes, in the order in which they are
-    /// made. An empty list removes the group.
+    /// Sets the replicas that are made of a packet for a multicast group, in the order in which
+    /// they are made. An empty list removes the group.
     pub fn set_multicast_group(&self, group: u32, replicas: Vec<Replica>) {
         self.set_replicas(group, replicas.into());
     }
 
-    /// Sets the copies that a packet for a multicast group becomes, and their backups. An empty
-    /// list removes the group.
+    /// Sets the replicas that are made of a packet for a multicast group, and their backups. An
+    /// empty list removes the group.
     pub fn set_replicas(&self, group: u32, replicas: Replicas) {
         self.state.replication.set_group(group, replicas);
     }
 
-    /// Returns the copies that a packet for a multicast group becomes, and their backups. There are
-    /// none for an unknown group.
+    /// Returns the replicas that are made of a packet for a multicast group, and their backups.
+    /// There are none for an unknown group.
     #[must_use]
     pub fn multicast_group(&self, group: u32) -> Replicas {
         self.state.replication.configured_group(group)
@@ -52,31 +52,31 @@ impl Core {
         self.state.priority_queues.store(queues.max(1), Ordering::Relaxed);
     }
 
-    /// Sets the number of queues of each port that has queues of its own. A packet for such a port
-    /// waits between ingress and egress: [`Switch::take_waiting`] returns it, and
-    /// [`Switch::resume`] continues with it. The program must be for v1model or PSA, since others
-    /// have no egress.
+    /// Sets the number of queues of ports, by port. A packet for one of these ports waits between
+    /// ingress and egress: [`Switch::take_waiting`] returns it, and [`Switch::resume`] continues
+    /// with it. The program must be for v1model or PSA, since other architectures have no egress.
     ///
-    /// [`Switch::take_waiting`]: crate::Switch::take_waiting
-    /// [`Switch::resume`]: crate::Switch::resume
+    /// [`Switch::take_waiting`]: crate::Switch::take_waiting [`Switch::resume`]:
+    /// crate::Switch::resume
     pub fn set_port_queues(&self, queues: BTreeMap<u32, u32>) {
         self.state.set_port_queues(queues);
     }
 
-    /// Sets the port that v1model's `mark_to_drop` selects and through which no packet leaves, like
-    /// `--drop-port` of `simple_switch`. The initial value is 511. If ports have fewer bits in the
-    /// program, only the low bits of `port` count. A change discards the program's
-    /// machine code: the interpreter runs packets until the program is compiled again.
+    /// Sets the port that v1model's `mark_to_drop` selects, and through which no packet leaves,
+    /// like `--drop-port` of `simple_switch`. The initial value is 511. If the program's port
+    /// numbers have fewer bits, only the low bits of `port` count. A change discards the program's
+    /// machine code: the interpreter processes packets until the program is compiled again.
     pub fn set_drop_port(&mut self, port: u16) {
         if self.layout.set_drop_port(port) {
             self.code = None;
         }
     }
 
-    /// Sets the units of work that one packet may take, with all its passes and copies. The initial
-    /// value is 4,194,304. A unit is a statement, a comparison, or the move of 16 bytes. A packet
-    /// that exceeds the limit is dropped with [`RunError::WorkLimit`](crate::RunError::WorkLimit).
-    /// A change discards the program's machine code, as in [`Core::set_drop_port`].
+    /// Sets the number of units of work that one packet may take, with all its passes and copies.
+    /// The initial value is 4,194,304. A unit is a statement, a comparison, or the move of 16
+    /// bytes. A packet that exceeds the limit is dropped with
+    /// [`RunError::WorkLimit`](crate::RunError::WorkLimit). A change discards the program's machine
+    /// code, as in [`Core::set_drop_port`].
     pub fn set_packet_work(&mut self, units: u32) {
         if self.layout.packet_work != units {
             self.layout.packet_work = units;

@@ -61,8 +61,8 @@ impl Core {
         Ok(self.add_entry_with(table, &entry, now, |_| {})?.handle)
     }
 
-    /// Adds an entry to a table. Calls `fill` on the entry's state before a packet can find the
-    /// entry.
+    /// Adds an entry to a table. `fill` can initialise the entry's state, and is called before a
+    /// packet can find the entry.
     pub(crate) fn add_entry_with(
         &self,
         table: TableId,
@@ -138,9 +138,8 @@ impl Core {
         Ok(self.table(table)?.iter().map(|stored| (stored.handle, stored.shown())))
     }
 
-    /// Returns the number of bytes that a table takes for its entries outside the heap: for the
-    /// parts of entries that packets access, and for the entries in the form that machine code
-    /// reads.
+    /// Returns the memory in bytes that a table's entries take outside the heap: the parts of
+    /// entries that packets access, and the copies of entries in the form that machine code reads.
     ///
     /// # Errors
     /// Fails if there is no such table.
@@ -226,8 +225,8 @@ impl Core {
         Ok((matches, self.runs(table, &entry.action)?))
     }
 
-    /// Returns the action, member or group that an entry is to run. Returns an error if something
-    /// to which it refers does not exist.
+    /// Checks the action, member or group that an entry runs, and returns it in the form that
+    /// packets use. Returns an error if something to which it refers does not exist.
     pub(crate) fn runs(&self, table: TableId, action: &EntryAction) -> Result<Runs, ControlError> {
         let implementation = self.program_table(table)?.implementation;
         let direct = "actions: it has no action profile";
@@ -272,8 +271,8 @@ impl Core {
         Ok(())
     }
 
-    /// Returns an error unless a table may run an action. `refused` is the annotation that would
-    /// forbid this use of the action.
+    /// Returns an error unless a table may run an action. `refused` is the annotation on the action
+    /// that forbids the intended use: `defaultonly` or `tableonly`.
     pub(super) fn check_action(
         &self,
         table: TableId,

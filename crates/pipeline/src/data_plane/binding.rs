@@ -23,8 +23,8 @@ pub(super) struct Binding {
 #[derive(Debug)]
 pub(super) struct BoundTable {
     pub(super) id: TableId,
-    /// The match field in P4Info of each key of the program's table. `None` for a key that is only
-    /// an input of an action selector's hash.
+    /// For each key of the program's table, the match field in P4Info. `None` for a key that is
+    /// only an input of an action selector's hash, which P4Info does not have.
     pub(super) keys: Vec<Option<schema::MatchField>>,
     /// The actions of the table, in the order of P4Info.
     pub(super) actions: Vec<BoundAction>,
@@ -85,8 +85,8 @@ impl Binding {
         Ok(binding)
     }
 
-    /// Returns an action that members of an action profile can run. It is taken from any table of
-    /// the profile that has the action.
+    /// Returns an action that members of an action profile can run, with its parameters. Any table
+    /// that uses the profile and has the action serves as its source.
     pub(super) fn action_of_profile(
         &self,
         schema: &Schema,
@@ -177,9 +177,10 @@ fn bound_table(
     })
 }
 
-/// Returns the widths in bits of the fields of a controller header, given the name in its
-/// `@controller_header`. If no header has this annotation, as in programs from BMv2 JSON, takes the
-/// only header whose fields have exactly these names. Returns `None` if that is not unique.
+/// Returns the widths in bits of the fields of a controller header. `name` is the name in the
+/// header's `@controller_header` annotation. If no header has this annotation, as in programs from
+/// BMv2 JSON, the only header is used whose fields have exactly the given names. Returns `None` if
+/// that is not unique.
 pub(super) fn controller_header(
     program: &Program,
     name: &str,

@@ -52,15 +52,16 @@ impl Digests {
     }
 }
 
-/// The digests of P4Info, by the way in which packets name them.
+/// The digests of P4Info, by the means that identify a digest in the program.
 #[derive(Debug, Default)]
 pub(super) struct BoundDigests {
     /// The digests of PSA and PNA, by extern instance.
     instances: BTreeMap<ExternId, DigestId>,
     /// The digests of v1model, which P4Info names after the types of their messages.
     types: BTreeMap<TypeId, DigestId>,
-    /// The digests of v1model whose messages are tuples, which have no name. P4Info numbers them by
-    /// call; a message is assigned to the first one whose type it has.
+    /// The digests of v1model whose messages are tuples, so that P4Info cannot name them after a
+    /// type. P4Info numbers them by call. A message is assigned to the first digest whose type it
+    /// has.
     unnamed: Vec<DigestId>,
 }
 
@@ -86,8 +87,9 @@ impl BoundDigests {
         bound
     }
 
-    /// Converts a message to the control plane's form. Returns `None` if P4Info does not have its
-    /// digest, or if a number that is a string for controllers has none.
+    /// Converts a message to the form that controllers see. Returns `None` if P4Info does not have
+    /// its digest, or if controllers see a number in it as a string, but no string is assigned to
+    /// the number.
     pub(super) fn shown(
         &self,
         schema: &Schema,
@@ -110,9 +112,9 @@ impl BoundDigests {
     }
 }
 
-/// Returns the digest of P4Info to which a message of a packet belongs, and the message as
-/// controllers see it. Returns `None` if P4Info does not have its digest, or if the message has values
-/// that are strings for controllers, whose numbers only a running data plane knows.
+/// Converts a packet's message to the form that controllers see, and returns it with its digest in
+/// P4Info. Returns `None` if P4Info does not have the digest, or if controllers see a value of the
+/// message as a string, because only a running data plane knows the strings.
 #[must_use]
 pub fn digest_data(
     schema: &Schema,
@@ -123,7 +125,7 @@ pub fn digest_data(
     BoundDigests::new(schema, program).shown(schema, &translations, message)
 }
 
-/// Returns the name of a type in P4Info, which is that of its `@name`, if it has one.
+/// Returns the name that P4Info uses for a type: the one in its `@name` annotation, or its own.
 /// Instances of a generic type are numbered.
 fn name(program: &Program, composite: &Composite) -> String {
     let annotation = composite.annotations.iter().find(|annotation| annotation.name == "name");

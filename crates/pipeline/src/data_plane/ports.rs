@@ -1,13 +1,14 @@
-//! The packet side of a switch. It processes packets with the program that the control plane
-//! committed last.
+//! The side of a switch that processes packets, with the program that the control plane committed
+//! last.
 
+use super::changes::ControlChanges;
 use super::shared::Shared;
 use crate::architecture::Output;
 use crate::architecture::waiting::{AtQueues, QueueTimes, Waiting};
 use crate::compiled::{Batch, Compiled};
 use crate::error::RunError;
 use crate::interpreter::{EndFlag, Scratch};
-use crate::switch::{Core, Heads};
+use crate::switch::{Core, Heads, TrialConditions};
 use crate::sync::{lock, write};
 use crate::table::EntryChange;
 use crate::trace::{Checkpoint, Trace};
@@ -20,9 +21,11 @@ use std::thread;
 use std::time::Duration;
 use tables::{Applied, Lane};
 
-/// The packet side of a switch, whose control-plane side is a [`crate::InterpreterTarget`].
+/// The side of a switch that processes packets. The control plane's side is a
+/// [`crate::InterpreterTarget`].
 ///
-/// The settings of a port outlive programs: they also apply to programs that are committed later.
+/// The settings of ports apply beyond the current program, to all programs that are committed
+/// later.
 #[derive(Clone, Debug, Default)]
 pub struct Ports(Arc<Inner>);
 
@@ -30,7 +33,7 @@ pub struct Ports(Arc<Inner>);
 #[derive(Debug, Default)]
 struct Inner {
     runs: Mutex<Option<Arc<Shared>>>,
-    /// The number of programs that have been committed so far.
+    /// The number of programs that have been committed so far, which identifies the current one.
     version: AtomicU64,
     settings: Mutex<Settings>,
     workers: Mutex<Workers>,
@@ -40,7 +43,8 @@ struct Inner {
 /// The workers of the ports, and their packet counts.
 #[derive(Debug, Default)]
 struct Workers {
-    /// The number of workers that were ever created for these ports.
+    /// The number of workers that were created for these ports, including those that no longer
+    /// exist.
     made: u64,
     counts: Vec<Arc<Counts>>,
     /// The packet counts of workers that no longer exist.
@@ -117,14 +121,14 @@ struct Counts {
 
 impl Ports {
     /// Creates a worker, which processes packets. Each thread needs one of its own. Its random
-    /// numbers start from the number of workers that were created before it.
+    /// numbers are seeded with the number of workers that were created before it.
     #[must_use]
     pub fn worker(&self) -> Worker {
         self.worker_from(None)
     }
 
-    /// Creates a worker like [`Self::worker`], whose random numbers start from `seed` in every
-    /// program.
+    /// Creates a worker like [`Self::worker`]. Its random numbers are seeded with `seed` again for
+    /// every program.
     #[must_use]
     pub fn worker_with_seed(&self, seed: u64) -> Worker {
         self.worker_from(Some(seed))
@@ -166,8 +170,8 @@ impl Ports {
         Ok(outputs)
     }
 
-    /// Sets whether a port is up. All ports are up at first. A member of a group that watches a
-    /// port is only chosen while that port is up.
+    /// Sets whether a port is up. All ports are up at first. While a port is down, the members of
+    /// action selector groups that watch it are not chosen.
     pub fn set_port_up(&self, port: u32, up: bool) {
         let mut settings = lock(&self.0.settings);
         if up {
@@ -189,7 +193,7 @@ impl Ports {
         self.set_notified(&settings);
     }
 
-    /// Sets the number of queues of each port that has queues of its own, like
+    /// Sets the number of queues of those ports that have queues of their own, like
     /// [`Core::set_port_queues`].
     pub fn set_port_queues(&self, queues: BTreeMap<u32, u32>) {
         let mut settings = lock(&self.0.settings);
@@ -197,9 +201,9 @@ impl Ports {
         self.set_notified(&settings);
     }
 
-    /// Returns the number of insertions, changes, removals and copies of entries in the storage
-    /// that machine code reads, for the program that was committed last. Returns zero if there is
-    /// no such program (see [`Core::packed_changes`]).
+    /// Returns how often entries were inserted, changed, removed and copied in the storage that
+    /// machine code reads, for the program that was committed last. Returns zero if there is no
+    /// such program (see [`Core::packed_changes`]).
     #[must_use]
     pub fn packed_changes(&self) -> u64 {
         self.running().map_or(0, |shared| shared.core.packed_changes())
@@ -212,13 +216,15 @@ impl Ports {
         self.running().map_or_else(Vec::new, |shared| shared.digests.take())
     }
 
-    /// Carries out a change that a packet has requested for its table entry. `message` contains the
-    /// change in the encoding of [`EntryChange::to_bytes`]. The change is refused if no program has
-    /// been committed, or if [`Core::apply_change`](crate::Core::apply_change) of the program that
-    /// was committed last refuses it.
+    /// Changes a table entry as a packet has requested it. `message` is the request in the encoding
+    /// of [`EntryChange::to_bytes`]. The change is refused if no program has been committed, or if
+    /// [`Core::apply_change`](crate::Core::apply_change) of the program that was committed last
+    /// refuses it.
     #[must_use]
     pub fn apply_change(&self, message: &[u8]) -> Applied {
-        self.running().map_or(Applied::Refused, |shared| shared.core.apply_change(message))
+        self.running().map_or(Applied::Refused, |shared| {
+            shared.changes.during(|| shared.core.apply_change(message))
+        })
     }
 
     /// Returns the strings and numbers of the translated types of the program that was committed
@@ -260,7 +266,7 @@ impl Ports {
         sum
     }
 
-    /// Makes workers process their next packets with another program.
+    /// Makes workers use another program from their next packets on.
     pub(super) fn run_on(&self, shared: Arc<Shared>) {
         let settings = lock(&self.0.settings);
         settings.set_notified(&shared);
@@ -292,9 +298,11 @@ impl Ports {
 impl Settings {
     fn set_notified(&self, shared: &Shared) {
         let state = &shared.core.state;
-        state.change_ports_down(|down| down.clone_from(&self.ports_down));
-        write(&state.expire_profiles).clone_from(&self.expire_profiles);
-        state.set_port_queues(self.port_queues.clone());
+        shared.changes.during(|| {
+            state.change_ports_down(|down| down.clone_from(&self.ports_down));
+            write(&state.expire_profiles).clone_from(&self.expire_profiles);
+            state.set_port_queues(self.port_queues.clone());
+        });
     }
 }
 
@@ -313,7 +321,7 @@ impl PacketCounts {
 #[derive(Debug)]
 pub struct Worker {
     ports: Ports,
-    /// The number from which the worker's random numbers start.
+    /// The seed of the worker's random numbers.
     seed: u64,
     /// The version of the program that the worker uses.
     version: u64,
@@ -326,7 +334,7 @@ pub struct Worker {
     stop: Option<Arc<AtomicBool>>,
 }
 
-/// The program that a worker uses, with the worker's own buffers.
+/// The program that a worker uses, with the worker's own buffers for it.
 #[derive(Debug)]
 struct Running {
     shared: Arc<Shared>,
@@ -335,8 +343,8 @@ struct Running {
 }
 
 impl Worker {
-    /// Returns the changes that packets have requested for their entries since the last call. They
-    /// come from all workers, and from tables whose entries a controller writes
+    /// Returns the changes that packets of all workers have requested for their table entries since
+    /// the last call. Packets make such requests in tables whose entries a controller writes
     /// (`update = "digest"`).
     #[must_use]
     pub fn take_entry_changes(&self) -> Vec<EntryChange> {
@@ -344,9 +352,9 @@ impl Worker {
         running.map_or_else(Vec::new, |running| running.shared.core.take_entry_changes())
     }
 
-    /// Sets a flag that stops the worker. Soon after `stop` becomes true, the current packets fail
-    /// with [`RunError::Stopped`], so that a thread ends in time, no matter how much work its
-    /// packets take.
+    /// Gives the worker a flag that stops it. Soon after `stop` becomes true, the current packets
+    /// fail with [`RunError::Stopped`]. The worker's thread can therefore end in time, however much
+    /// work its packets take.
     pub fn end_with(&mut self, stop: Arc<AtomicBool>) {
         if let Some(running) = &mut self.runs {
             running.scratch.stop = Some(Arc::new(EndFlag { flag: Arc::clone(&stop) }));
@@ -394,8 +402,8 @@ impl Worker {
         self.run((port, packet), now, Some(trace), outputs)
     }
 
-    /// Tries a packet like [`crate::Switch::try_process`], with the program that the worker uses
-    /// ([`Self::core`]). Returns no packets if there is none.
+    /// Processes a packet without lasting effects, like [`crate::Switch::try_process`], with the
+    /// program that the worker uses ([`Self::core`]). Returns no packets if there is none.
     ///
     /// # Errors
     /// Fails as [`crate::Switch::try_process`] does.
@@ -411,14 +419,14 @@ impl Worker {
             return Ok(Vec::new());
         };
         let inside = shared.gate.enter(lane);
-        let when = (now, at_queues);
-        let outcome = shared.core.try_process(scratch, (port, packet), when, trace);
+        let conditions = TrialConditions { now, at_queues };
+        let outcome = shared.core.try_process(scratch, (port, packet), conditions, trace);
         drop(inside);
         outcome
     }
 
-    /// Tries a packet from a checkpoint on, like [`crate::Switch::try_again`]. Returns no packets if
-    /// there is no program.
+    /// Resumes a packet from a checkpoint without lasting effects, like
+    /// [`crate::Switch::try_again`]. Returns no packets if there is no program.
     ///
     /// # Errors
     /// Fails as [`crate::Switch::try_again`] does.
@@ -433,21 +441,31 @@ impl Worker {
             return Ok(Vec::new());
         };
         let inside = shared.gate.enter(lane);
-        let outcome = shared.core.try_again(scratch, checkpoint, (now, at_queues), trace);
+        let conditions = TrialConditions { now, at_queues };
+        let outcome = shared.core.try_again(scratch, checkpoint, conditions, trace);
         drop(inside);
         outcome
     }
 
-    /// Changes to the program that was committed last, as processing a packet does.
+    /// Changes to the program that was committed last, as the worker otherwise does before its next
+    /// packet.
     pub fn adopt_program(&mut self) {
         self.refresh();
     }
 
-    /// Returns the program that the worker has processed its last packet with or has adopted since.
-    /// Returns `None` if there was none.
+    /// Returns the program with which the worker has processed its last packet, or which it has
+    /// adopted since. Returns `None` if there was none.
     #[must_use]
     pub fn core(&self) -> Option<&Core> {
         self.runs.as_ref().map(|running| &running.shared.core)
+    }
+
+    /// Returns the number of changes that the control plane has made so far to the state of the
+    /// program that the worker uses. Returns `None` if there is no program.
+    #[must_use]
+    pub fn control_changes(&self) -> Option<ControlChanges> {
+        let shared = &self.runs.as_ref()?.shared;
+        Some(shared.changes.so_far(shared.core.state.number))
     }
 
     /// Processes a batch of packets in order, like [`Self::process`], and stores the results in
@@ -467,16 +485,16 @@ impl Worker {
         core.head_bytes().filter(|_| !core.state.any_queues())
     }
 
-    /// Returns the packets of this worker that wait for their egress since the last call, like
-    /// [`crate::Switch::take_waiting`].
+    /// Returns the packets of this worker that have begun to wait for their egress since the last
+    /// call, like [`crate::Switch::take_waiting`].
     pub fn take_waiting(&mut self) -> Vec<Waiting> {
         let running = self.runs.as_mut();
         running.map_or_else(Vec::new, |running| std::mem::take(&mut running.scratch.waiting))
     }
 
-    /// Continues with a packet that leaves its queue, like [`crate::Switch::resume`], and appends
-    /// the packets to transmit to `outputs`. Returns false if the packet was dropped because
-    /// another program was committed since it entered the queue.
+    /// Resumes a packet that leaves its queue, like [`crate::Switch::resume`], and appends the
+    /// packets to transmit to `outputs`. Returns false if the packet was dropped because another
+    /// program was committed since it entered the queue.
     ///
     /// # Errors
     /// Fails as [`crate::Switch::process`] does.
@@ -502,11 +520,11 @@ impl Worker {
     }
 
     /// Processes a batch of packets of which only the first bytes are in memory, like
-    /// [`crate::Switch::process_heads`]. At least `head` bytes of each are, unless the packet is
-    /// complete.
+    /// [`crate::Switch::process_heads`]. At least the first `head` bytes of each packet must be in
+    /// memory, or all bytes of a shorter one.
     ///
     /// Returns false, without processing anything, if there is no program, or if it may read more
-    /// than `head` bytes of a packet.
+    /// than the first `head` bytes of a packet.
     pub fn process_heads(
         &mut self,
         heads: Heads<'_>,
@@ -543,8 +561,8 @@ impl Worker {
         self.runs.as_ref().is_some_and(|running| running.shared.core.layout.reads_queue_depth)
     }
 
-    /// Sets the number of packets that the switch has transmitted and that still wait at a port.
-    /// Later packets of all workers read this number as a part of the queue's length.
+    /// Sets the number of packets that the switch has transmitted to a port and that still wait
+    /// there. For later packets of all workers, it counts as part of the queue's length.
     pub fn set_waiting(&mut self, port: u32, packets: u32) {
         if let Some(running) = &self.runs {
             running.shared.core.state.set_waiting(port, packets);
@@ -607,9 +625,9 @@ impl Worker {
         }
     }
 
-    /// Changes to the program that was committed last. The previous program may have many entries,
-    /// and this worker may be its last user, so another thread drops it and the current packet does
-    /// not wait for that.
+    /// Changes to the program that was committed last. This worker may be the last user of the
+    /// previous program. Another thread therefore drops that program, so that the current packet
+    /// need not wait until all its entries are freed.
     fn take_pipeline(&mut self) {
         if let Some(before) = self.leave_pipeline() {
             // If no thread can be started, the pipeline is dropped here, with the closure.
@@ -696,8 +714,8 @@ mod tests {
         Ok(compiled.program.expect("it compiles"))
     }
 
-    /// Tests that the entries of the previous program are not dropped by the thread of the next
-    /// packet.
+    /// Tests that a worker that changes to another program does not drop the entries of the
+    /// previous one itself, which would delay a packet.
     #[test]
     fn a_worker_that_goes_over_to_another_pipeline_drops_no_entries_of_that_before() {
         for path in [Path::Interpreter, Path::Compiled] {
@@ -744,7 +762,7 @@ mod tests {
         }
     }
 
-    /// Returns the number of the action that forwards.
+    /// Returns the number of the program's action that forwards packets.
     fn action(shared: &Shared) -> u32 {
         let actions = &shared.core.program().actions;
         let position = actions.iter().position(|action| action.name.ends_with("forward"));

@@ -1,6 +1,6 @@
 //! Reads entities for the control plane. Entries, members of action profiles, counters, meters and
-//! registers come from the state that packets use, all other entities from the control plane's own
-//! data.
+//! registers come from the state that packets use. All other entities come from the control plane's
+//! own record.
 
 use super::binding::BoundTable;
 use super::shared::Shared;
@@ -28,13 +28,13 @@ use std::time::Duration;
 
 type Visit<'a> = dyn FnMut(Option<Entity>) -> ControlFlow<()> + 'a;
 
-/// A view of the switch for one read operation. It also shows what packets write while the read
-/// goes on.
+/// The view of the switch that one read operation has. It is no snapshot: it also shows what
+/// packets write while the read goes on.
 #[derive(Debug)]
 pub(super) struct View {
     pub(super) shared: Arc<Shared>,
     pub(super) now: Nanos,
-    /// The error about the first entity that could not be shown since the last
+    /// The error about the first entity that could not be converted for controllers since the last
     /// [`Reader::take_left_out`], if there is one.
     pub(super) left_out: Mutex<Option<EntityError>>,
 }
@@ -57,7 +57,7 @@ impl Reader for View {
         visit: &mut Visit<'_>,
     ) -> ControlFlow<()> {
         let Shared { schema, binding, core, .. } = &*self.shared;
-        let books = || lock(&self.shared.books);
+        let configuration = || lock(&self.shared.configuration);
         let array = |id: Option<&ExternId>| id.and_then(|id| core.state.externs.get(id.index()));
         let nothing = ControlFlow::Continue(());
         let translations = &*self.shared.translated.translations;
@@ -72,7 +72,7 @@ impl Reader for View {
                 let entries =
                     Entries { view: self, table, bound, state, packed: state.packed(), time };
                 if selection.is_default {
-                    let note = books().defaults.get(&table.id).cloned().unwrap_or_default();
+                    let note = configuration().defaults.get(&table.id).cloned().unwrap_or_default();
                     return cursor.once(|| visit(entries.default_entry(selection, note)));
                 }
                 entries.read(selection, cursor, visit)
@@ -100,9 +100,9 @@ impl Reader for View {
                 })
             }
             Selection::Groups(id, wanted) => {
-                let books = books();
-                let Some(book) = books.profiles.get(id) else { return nothing };
-                let groups = book.groups.iter().map(|(id, group)| (id.0, group));
+                let configuration = configuration();
+                let Some(profile_groups) = configuration.profiles.get(id) else { return nothing };
+                let groups = profile_groups.groups.iter().map(|(id, group)| (id.0, group));
                 by_id(&groups.collect(), wanted.map(|id: GroupId| id.0), cursor, |_, group| {
                     visit(Some(Entity::Group((*group).clone())))
                 })
@@ -143,22 +143,23 @@ impl Reader for View {
                 })
             }
             Selection::MulticastGroups(wanted) => {
-                let books = books();
-                let groups = books.multicast_groups.iter().map(|(id, group)| (id.0, group));
+                let configuration = configuration();
+                let groups = configuration.multicast_groups.iter().map(|(id, group)| (id.0, group));
                 by_id(&groups.collect(), wanted.map(|id| id.0), cursor, |_, group| {
                     visit(Some(Entity::MulticastGroup((*group).clone())))
                 })
             }
             Selection::CloneSessions(wanted) => {
-                let books = books();
-                let sessions = books.clone_sessions.iter().map(|(id, session)| (id.0, session));
+                let configuration = configuration();
+                let sessions =
+                    configuration.clone_sessions.iter().map(|(id, session)| (id.0, session));
                 by_id(&sessions.collect(), wanted.map(|id| id.0), cursor, |_, session| {
                     visit(Some(Entity::CloneSession((*session).clone())))
                 })
             }
             Selection::ValueSet(id) => cursor.once(|| {
                 let empty = || ValueSet { id: *id, members: Box::default() };
-                let set = books().value_sets.get(id).cloned().unwrap_or_else(empty);
+                let set = configuration().value_sets.get(id).cloned().unwrap_or_else(empty);
                 visit(Some(Entity::ValueSet(set)))
             }),
             Selection::Digest(id) => cursor.once(|| {
@@ -246,9 +247,9 @@ impl Entries<'_> {
         self.with_note(selection, resources, shown, note)
     }
 
-    /// Returns the selection with the strings that reads return. A port can be written by another
-    /// string as well. Returns `None` if the selection has a string without a number, which no
-    /// entry contains.
+    /// Returns the selection with each string replaced by the one that reads return for the same
+    /// number: a port can have several strings. Returns `None` if a string has no number, so that
+    /// no entry contains it.
     fn named(&self, selection: &EntrySelection) -> Option<EntrySelection> {
         let translations = &self.view.shared.translated.translations;
         let mut named = selection.clone();
@@ -269,8 +270,8 @@ impl Entries<'_> {
     }
 
     /// Converts the action call of an entry to the control plane's form. Returns `Some(None)` if
-    /// P4Info does not have the action. Returns `None` if an argument is a string for controllers
-    /// and its number has none; the entry is then left out of the read.
+    /// P4Info does not have the action. Returns `None` if controllers see an argument as a string,
+    /// but no string is assigned to its number; the entry is then left out of the read.
     fn call(&self, call: &ActionCall) -> Option<Option<entities::ActionCall>> {
         let translations = &self.view.shared.translated.translations;
         let actions = &self.bound.actions;

@@ -1,6 +1,7 @@
 //! The parts of a loaded program that workers, the control plane and its readers share.
 
 use super::binding::{Binding, BoundTable};
+use super::changes::ChangeCounter;
 use super::digests::Digests;
 use super::values;
 use crate::switch::Core;
@@ -20,21 +21,23 @@ use tables::Gate;
 /// The parts of a loaded program that workers, the control plane and its readers share.
 #[derive(Debug)]
 pub(super) struct Shared {
-    /// The time on the control plane's clock from which packets' time is counted.
+    /// The time on the control plane's clock that counts as zero for packets.
     pub(super) origin: Nanos,
-    /// The limit for searched tables that [`super::InterpreterTarget::with_searched_entries`] sets.
+    /// The limit on the entries of tables without exact keys, which
+    /// [`super::InterpreterTarget::with_searched_entries`] sets.
     pub(super) searched_entries: u64,
     pub(super) schema: Arc<Schema>,
     pub(super) binding: Binding,
     pub(super) core: Core,
-    pub(super) books: Mutex<Books>,
+    pub(super) configuration: Mutex<Configuration>,
+    pub(super) changes: ChangeCounter,
     pub(super) gate: Gate,
     pub(super) digests: Digests,
     pub(super) translated: Arc<Translated>,
 }
 
 /// A function that undoes a change of the control plane.
-pub(super) type Undo = Box<dyn FnOnce(&Shared, &mut Books) + Send>;
+pub(super) type Undo = Box<dyn FnOnce(&Shared, &mut Configuration) + Send>;
 
 impl Shared {
     /// Returns the maximum number of entries of a table: the size that it declares, or the limit of
@@ -50,16 +53,16 @@ impl Shared {
         }
     }
 
-    /// Returns the numbers of members, groups and one-shot groups of an action profile, and their
-    /// total size.
+    /// Returns how many members, groups and one-shot groups an action profile has, and the total
+    /// size of the groups.
     pub(super) fn usage(
         &self,
-        books: &Books,
+        configuration: &Configuration,
         profile: ActionProfileId,
         instance: ir::ExternId,
     ) -> ProfileUsage {
         let members = self.core.profile(instance).map_or(0, |profile| profile.members().len());
-        let book = books.profiles.get(&profile);
+        let profile_groups = configuration.profiles.get(&profile);
         let tables = self.core.program().tables.iter().zip(&self.core.state.tables);
         let tables = tables.filter(|(table, _)| {
             matches!(
@@ -68,7 +71,8 @@ impl Shared {
                     if id == instance
             )
         });
-        let (mut one_shots, mut size) = (0, book.map_or(0, |book| book.total_size));
+        let (mut one_shots, mut size) =
+            (0, profile_groups.map_or(0, |profile_groups| profile_groups.total_size));
         for (_, state) in tables {
             let of_table = state.one_shots();
             one_shots += of_table.count;
@@ -76,13 +80,13 @@ impl Shared {
         }
         ProfileUsage {
             members: members as u64,
-            groups: book.map_or(0, |book| book.groups.len() as u64),
+            groups: profile_groups.map_or(0, |profile_groups| profile_groups.groups.len() as u64),
             one_shots,
             total_size: size,
         }
     }
 
-    /// Converts a time of the control plane's clock to the time that packets use.
+    /// Converts a time of the control plane's clock to the time that packets see.
     pub(super) fn time(&self, now: Nanos) -> Duration {
         Duration::from_nanos(now.0.saturating_sub(self.origin.0))
     }
@@ -92,9 +96,9 @@ impl Shared {
         state.map_or(Ageing::None, |state| state.ageing)
     }
 
-    /// Appends the idle entries of a table to `expired`. An entry that stays idle is reported again
-    /// after each further timeout. Returns the time of the next report, or `None` if no entry has a
-    /// timeout.
+    /// Appends to `expired` the entries of a table that have timed out. An entry that stays idle is
+    /// reported again after each further timeout. Returns the time of the next report, or `None` if
+    /// no entry has a timeout.
     pub(super) fn tell_idle(
         &self,
         table: &schema::Table,
@@ -134,7 +138,7 @@ impl Shared {
         next
     }
 
-    /// Returns the number of a port that a controller wrote, or `None` if it is no port.
+    /// Returns the number of a port as a controller wrote it, or `None` if that is no port.
     pub(super) fn port(&self, port: &Port) -> Option<u32> {
         match (port, self.translated.port) {
             (Port::Bytes(text), Some(of)) => {
@@ -144,7 +148,7 @@ impl Shared {
         }
     }
 
-    /// Returns the number of a watched port.
+    /// Returns the number of the port that a member watches.
     pub(super) fn watched(&self, watch: &Watch) -> Option<u32> {
         match watch {
             Watch::Nothing => None,
@@ -154,12 +158,12 @@ impl Shared {
     }
 }
 
-/// The data that the control plane has written and that packets do not need. Data of this kind that
-/// belong to an entry are stored with the entry instead.
+/// Data that the control plane has written and that packets do not need. Such data about an entry
+/// are not here, but stored with the entry.
 #[derive(Debug, Default)]
-pub(super) struct Books {
+pub(super) struct Configuration {
     pub(super) defaults: BTreeMap<schema::TableId, crate::table::Note>,
-    pub(super) profiles: BTreeMap<ActionProfileId, ProfileBook>,
+    pub(super) profiles: BTreeMap<ActionProfileId, ProfileGroups>,
     pub(super) multicast_groups: BTreeMap<MulticastGroupId, MulticastGroup>,
     pub(super) clone_sessions: BTreeMap<CloneSessionId, CloneSession>,
     pub(super) value_sets: BTreeMap<ValueSetId, ValueSet>,
@@ -167,30 +171,30 @@ pub(super) struct Books {
 
 /// The data that the control plane has written about an action profile.
 #[derive(Debug, Default)]
-pub(super) struct ProfileBook {
+pub(super) struct ProfileGroups {
     pub(super) groups: BTreeMap<GroupId, Group>,
     /// The total size of all groups of the profile.
     pub(super) total_size: u64,
 }
 
-impl Books {
+impl Configuration {
     pub(super) fn put_group(
         &mut self,
         profile: ActionProfileId,
         id: GroupId,
         group: Option<Group>,
     ) -> Option<Group> {
-        let book = self.profiles.entry(profile).or_default();
+        let profile_groups = self.profiles.entry(profile).or_default();
         let size = |group: &Option<Group>| group.as_ref().map_or(0, |group| group.size);
-        book.total_size = book.total_size.saturating_add(size(&group));
-        let previous = replace(&mut book.groups, id, group);
-        book.total_size = book.total_size.saturating_sub(size(&previous));
+        profile_groups.total_size = profile_groups.total_size.saturating_add(size(&group));
+        let previous = replace(&mut profile_groups.groups, id, group);
+        profile_groups.total_size = profile_groups.total_size.saturating_sub(size(&previous));
         previous
     }
 }
 
-/// Sets the value of a key in a map, or removes the key if `value` is `None`. Returns the value that
-/// the key had before.
+/// Sets the value of a key in a map, or removes the key if `value` is `None`. Returns the value
+/// that the key had before.
 pub(super) fn replace<K: Ord, V>(map: &mut BTreeMap<K, V>, key: K, value: Option<V>) -> Option<V> {
     match value {
         Some(value) => map.insert(key, value),

@@ -1,4 +1,4 @@
-//! The strings of translated types in entities.
+//! The strings of translated types (those that controllers see as strings) in entities.
 
 use super::shared::Shared;
 use entities::schema::TranslatedTypeId;

@@ -1,9 +1,9 @@
-//! The connection between a loaded program and the numbers of the strings that controllers use
+//! The translated types of a loaded program: numbers in the program that controllers see as strings
 //! ([`entities::Translations`]).
 //!
-//! Before an update is made, [`Writer::assign`](super::write::Writer::assign) gives every string in
-//! it a number. The conversions of values only look numbers up, so that reads and deletions assign
-//! none. Tables and machine code see numbers only.
+//! Before an update is made, [`Writer::assign`](super::write::Writer::assign) assigns a number to
+//! every string in it. The conversions of values only look numbers up, so reads and deletions
+//! assign none. Tables and machine code see only numbers.
 
 use super::binding::{Binding, BoundTable, controller_header};
 use crate::translated::Translated;
@@ -13,11 +13,11 @@ use ir::{KeySet, Program, Table, TableId, TypeId, UserTypeKind, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The widest type that is translated to a string, in bits.
+/// The largest width in bits of a type whose values controllers can see as strings.
 const WIDEST: u32 = 128;
 
-/// Returns the translated types of a program, with the strings and numbers that a switch has which
-/// has just loaded the program.
+/// Returns the translated types of a program, with the strings and numbers that they have right
+/// after the program is loaded.
 ///
 /// # Errors
 /// Returns an error if the schema and the program do not belong together, or if a given number does
@@ -37,7 +37,8 @@ pub fn translated_types(
     Ok(translated)
 }
 
-/// Reserves the numbers that the entries and the default action of a table have in the program.
+/// Reserves the numbers of translated types in the entries and the default action that the program
+/// declares for a table, so that they are not assigned to other strings.
 fn reserve_own(translated: &Translated, program: &Program, id: TableId, table: &Table) {
     let reserve = |of: Option<TranslatedTypeId>, value: &Value| {
         if let (Some(of), Value::Bits(bits)) = (of, value)
@@ -66,7 +67,7 @@ fn reserve_own(translated: &Translated, program: &Program, id: TableId, table: &
     }
 }
 
-/// Returns the translated types of a program whose tables are bound to P4Info.
+/// Returns the translated types of a program whose tables have been matched with those of P4Info.
 pub(super) fn of_tables(
     schema: &Schema,
     program: &Program,
@@ -107,7 +108,7 @@ pub(super) fn of_tables(
     Ok(translated)
 }
 
-/// Adds the types of the keys of a table and of the parameters of its actions.
+/// Records which keys of a table and which parameters of its actions have translated types.
 fn add_table(translated: &mut Translated, program: &Program, table: &BoundTable) {
     for (position, field) in table.keys.iter().enumerate() {
         if let Some(of) = field.as_ref().and_then(|field| field.translated) {
@@ -128,14 +129,16 @@ fn add_table(translated: &mut Translated, program: &Program, table: &BoundTable)
     }
 }
 
-/// Returns the translated type of the field of a controller header that is a port.
+/// Returns the translated type of the port in a controller header, if a field of the header is a
+/// port.
 fn port_of_header(header: &PacketHeader) -> Option<TranslatedTypeId> {
     let names = INGRESS_NAMES.iter().chain(&EGRESS_NAMES);
     names.filter_map(|name| header.field_by_name(name)).find_map(|field| field.translated)
 }
 
 /// Returns the translated type that the architecture's own metadata have for a packet's output
-/// port. The file of an architecture may be a modified one.
+/// port. The program may come with a modified file of the architecture in which ports are
+/// translated.
 fn port_of_architecture(schema: &Schema, program: &Program) -> Option<TranslatedTypeId> {
     const PLACES: [(&str, &str); 2] =
         [("standard_metadata_t", "egress_spec"), ("psa_ingress_output_metadata_t", "egress_port")];
@@ -164,7 +167,7 @@ fn width(program: &Program, of: TypeId) -> Option<u32> {
     u32::try_from(program.types.width_in_bits(of)?).ok()
 }
 
-/// Returns the smallest width with which the program uses each translated type.
+/// Returns, for each translated type, the smallest width in bits of its uses in the program.
 fn used_widths(
     schema: &Schema,
     program: &Program,

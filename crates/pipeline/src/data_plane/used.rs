@@ -1,8 +1,8 @@
-//! The numbers and strings of translated types that entities contain. They are determined when the
-//! numbers of a type run out, to find those that can be reused.
+//! The numbers and strings of translated types that entities contain. They are only collected when
+//! the numbers of a type run out, to find numbers that can be reused.
 
 use super::binding::BoundAction;
-use super::shared::{Books, Shared};
+use super::shared::{Configuration, Shared};
 use super::texts::Texts;
 use crate::externs::ExternState;
 use crate::table::{self, FieldMatch, Runs};
@@ -10,8 +10,8 @@ use crate::value::Value;
 use entities::schema::{ActionProfileId, TranslatedTypeId};
 use entities::{DataType, Entity, Used};
 
-/// Returns the numbers and strings of a type that entities contain. Visits all entities.
-pub(super) fn used(shared: &Shared, books: &Books, of: TranslatedTypeId) -> Used {
+/// Visits all entities, and returns the numbers and strings of a translated type that they contain.
+pub(super) fn used(shared: &Shared, configuration: &Configuration, of: TranslatedTypeId) -> Used {
     let mut used = Used::default();
     for (id, bound) in &shared.binding.tables {
         let Some(state) = shared.core.state.tables.get(bound.id.index()) else { continue };
@@ -75,25 +75,37 @@ pub(super) fn used(shared: &Shared, books: &Books, of: TranslatedTypeId) -> Used
             }
         }
     }
-    used_in_books(shared, books, of, &mut used);
+    used_in_configuration(shared, configuration, of, &mut used);
     used
 }
 
-/// Adds the strings in entities that are kept as they were written.
-fn used_in_books(shared: &Shared, books: &Books, of: TranslatedTypeId, used: &mut Used) {
+/// Adds the strings in entities that are stored exactly as a controller wrote them.
+fn used_in_configuration(
+    shared: &Shared,
+    configuration: &Configuration,
+    of: TranslatedTypeId,
+    used: &mut Used,
+) {
     texts_of(shared, of, used, |texts| {
-        for group in books.profiles.values().flat_map(|profile| profile.groups.values()) {
+        for group in configuration.profiles.values().flat_map(|profile| profile.groups.values()) {
             group.members.iter().for_each(|member| texts.of_watch(&member.watch));
         }
-        books.multicast_groups.values().for_each(|group| texts.of_replicas(&group.replicas));
-        books.clone_sessions.values().for_each(|session| texts.of_replicas(&session.replicas));
-        for set in books.value_sets.values() {
+        configuration
+            .multicast_groups
+            .values()
+            .for_each(|group| texts.of_replicas(&group.replicas));
+        configuration
+            .clone_sessions
+            .values()
+            .for_each(|session| texts.of_replicas(&session.replicas));
+        for set in configuration.value_sets.values() {
             texts.of_entity(&Entity::ValueSet(set.clone()));
         }
     });
 }
 
-/// Adds the strings of a type that `visit` visits.
+/// Adds the strings of type `of` to `used`. `visit` passes all strings of some entities to a
+/// visitor.
 fn texts_of(
     shared: &Shared,
     of: TranslatedTypeId,

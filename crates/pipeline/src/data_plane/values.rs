@@ -29,8 +29,8 @@ impl From<ControlError> for EntityError {
     }
 }
 
-/// Returns the error for a value that is a string for controllers, but whose type P4Info does not
-/// name.
+/// Returns the error for a value that controllers see as a string although P4Info does not name its
+/// type.
 pub(super) fn untranslated(what: impl fmt::Display) -> EntityError {
     EntityError::invalid(format!(
         "{what} has a width of 0, which stands for a string, but no type_name of a type that P4Info \
@@ -38,8 +38,8 @@ pub(super) fn untranslated(what: impl fmt::Display) -> EntityError {
     ))
 }
 
-/// Converts a value of the control plane to the number that the program uses. `translated` is the
-/// value's type if it is a string, and `place` names the value in an error.
+/// Converts a value of the control plane to the number that the program uses. If the value is a
+/// string, `translated` is its type. `place` names the value in an error.
 fn bits(
     translations: &Translations,
     value: &entities::Value,
@@ -57,7 +57,8 @@ fn bits(
 }
 
 /// Converts a number of the program to a value of the control plane. Returns `None` if the number
-/// is too wide for the control plane's type, or if it is a string for controllers and has none.
+/// is too wide for the control plane's type, or if controllers see it as a string, but none is
+/// assigned to it.
 fn scalar(
     translations: &Translations,
     of: ValueType,
@@ -121,8 +122,8 @@ pub(super) fn field_match(
 }
 
 /// Returns the matches of an entry in the control plane's form, in the order in which P4Info
-/// declares the fields. Returns `None` for an entry of the program that no controller could have
-/// written, and if a field is a string for controllers and its number has none.
+/// declares the fields. Returns `None` if no controller could have written the entry, or if
+/// controllers see a field as a string, but no string is assigned to its number.
 pub(super) fn match_key(
     translations: &Translations,
     declared: &[MatchField],
@@ -142,8 +143,8 @@ pub(super) fn match_key(
 }
 
 /// Converts the match of one field to the control plane's form. Returns `Some(None)` if the field
-/// matches every value. Returns `None` if no controller could have written the match, or if the
-/// field is a string for controllers and its number has none.
+/// matches every value. Returns `None` if no controller could have written the match, or if
+/// controllers see the field as a string, but no string is assigned to its number.
 fn matching(
     translations: &Translations,
     field: &MatchField,
@@ -165,8 +166,8 @@ fn matching(
     }))
 }
 
-/// Converts an action call from the control plane to the program's action, with arguments of the
-/// program's types.
+/// Converts an action call of the control plane to a call of the program's action, with arguments
+/// of the program's types.
 pub(super) fn call(
     core: &Core,
     translations: &Translations,
@@ -186,8 +187,8 @@ pub(super) fn call(
     Ok(core.action_call(action.of_program, &arguments)?)
 }
 
-/// Returns the error about the first number in a key that controllers see as a string and that has
-/// none.
+/// Returns the error about the first field of a key that controllers see as a string but to whose
+/// number no string is assigned.
 pub(super) fn unnamed_key(
     translations: &Translations,
     declared: &[MatchField],
@@ -204,8 +205,8 @@ pub(super) fn unnamed_key(
     })
 }
 
-/// Returns the error about the first argument that controllers see as a string and whose number has
-/// none.
+/// Returns the error about the first argument that controllers see as a string but to whose number
+/// no string is assigned.
 pub(super) fn unnamed_argument(
     translations: &Translations,
     actions: &[BoundAction],
@@ -233,7 +234,7 @@ fn unnamed(
 }
 
 /// Converts an action call to the control plane's form. Returns `None` if P4Info does not have the
-/// action, or if an argument is a string for controllers and its number has none.
+/// action, or if controllers see an argument as a string, but no string is assigned to its number.
 pub(super) fn shown_call(
     translations: &Translations,
     actions: &[BoundAction],
@@ -292,8 +293,8 @@ pub(super) fn shown_meter_config(config: Option<MeterConfig>) -> Option<entities
     })
 }
 
-/// Converts structured data from the control plane to a value of the type that `like` has. Returns
-/// `None` if they do not fit that type.
+/// Converts structured data from the control plane to a value of the same type as `like`. Returns
+/// `None` if the data do not fit that type.
 pub(super) fn from_data(
     translations: &Translations,
     like: &Value,
@@ -341,16 +342,16 @@ pub(super) fn from_data(
     })
 }
 
-/// Extends a number in the control plane's shortest form to the width of `like`, with its sign if
-/// it is signed.
+/// Extends a number to the width of `like`. The control plane sends numbers in as few bytes as
+/// possible; a signed number is sign-extended.
 fn extended(like: &Bits, bytes: &[u8], signed: bool) -> Bits {
     let width = u32::try_from(bytes.len()).unwrap_or(u32::MAX).saturating_mul(8);
     Bits::from_be_bytes(width, signed, bytes).cast(like.width(), like.is_signed())
 }
 
-/// Converts a value to structured data of the control plane. Returns `None` for types that
-/// registers and digests do not support here, and if a number that is a string for controllers has
-/// none.
+/// Converts a value to structured data of the control plane. Returns `None` if registers and
+/// digests do not support its type here, or if controllers see a number in it as a string, but no
+/// string is assigned to it.
 pub(super) fn to_data(translations: &Translations, of: &DataType, value: &Value) -> Option<Data> {
     let each = |types: &[DataType], values: &[Value]| {
         let parts = types.iter().zip(values);

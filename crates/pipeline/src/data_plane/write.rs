@@ -2,7 +2,7 @@
 //! immediately, and recorded so that it can be undone.
 
 use super::binding::BoundTable;
-use super::shared::{Books, Shared, Undo, replace};
+use super::shared::{Configuration, Shared, Undo, replace};
 use super::values::{call, field_match, from_data, matches, meter_config};
 use crate::array::Array;
 use crate::dialect::Dialect;
@@ -23,14 +23,14 @@ use entities::{
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The maximum number of array elements that one write may set to a value other than their initial
-/// one.
+/// The maximum number of array elements that one write may set to values other than their initial
+/// ones.
 const MAX_CELLS: u64 = 1 << 24;
 
 /// Makes the changes of a batch in the state that packets use.
 pub(super) struct Writer<'a> {
     pub(super) shared: &'a Shared,
-    pub(super) books: &'a mut Books,
+    pub(super) configuration: &'a mut Configuration,
     pub(super) inverses: &'a mut Vec<Undo>,
     pub(super) now: Nanos,
 }
@@ -63,7 +63,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    pub(super) fn undo(&mut self, undo: impl FnOnce(&Shared, &mut Books) + Send + 'static) {
+    pub(super) fn undo(&mut self, undo: impl FnOnce(&Shared, &mut Configuration) + Send + 'static) {
         self.inverses.push(Box::new(undo));
     }
 
@@ -245,7 +245,7 @@ impl<'a> Writer<'a> {
             // The default entry returns to its initial state, so all data written for it are
             // removed.
             self.state(bound)?.reset_default_directs();
-            self.books.defaults.remove(&table.id);
+            self.configuration.defaults.remove(&table.id);
             return Ok(());
         }
         let note = Note {
@@ -253,7 +253,7 @@ impl<'a> Writer<'a> {
             metadata: entry.metadata,
             one_shot: None,
         };
-        self.books.defaults.insert(table.id, note);
+        self.configuration.defaults.insert(table.id, note);
         let direct = self.direct_of(table, bound, entry.counter, Some(entry.meter));
         let now = self.time();
         direct.set(&mut self.state(bound)?.default().directs, now);
@@ -305,7 +305,7 @@ impl<'a> Writer<'a> {
 
     /// Returns the action of an entry in the form of the program's tables, after checking that the
     /// members and groups to which it refers exist. `replaced` is the size of the one-shot group
-    /// that the entry had before.
+    /// that the entry had before, which the new one replaces.
     fn entry_action(
         &self,
         table: &Table,
@@ -343,7 +343,7 @@ impl<'a> Writer<'a> {
             }
             (TableAction::OneShot(one_shot), Some(profile)) => {
                 let instance = self.instance(profile.id)?;
-                let usage = self.shared.usage(self.books, profile.id, instance);
+                let usage = self.shared.usage(self.configuration, profile.id, instance);
                 usage.admits_one_shot(profile, one_shot.size, replaced)?;
                 let members = one_shot.members.iter().map(|member| {
                     let action = bound.action(member.action.action);
@@ -366,7 +366,7 @@ impl<'a> Writer<'a> {
         Ok(state.find(&matches, key.priority))
     }
 
-    /// Returns an entry like [`Self::find`], or `None` if the entry has timed out.
+    /// Returns an entry like [`Self::find`], but `None` for an entry that has timed out.
     fn present(
         &self,
         bound: &BoundTable,
@@ -384,12 +384,12 @@ impl<'a> Writer<'a> {
     fn remember_default(&mut self, table: &Table, bound: &BoundTable) -> Done {
         let (id, position) = (table.id, bound.id.index());
         let state = self.state(bound)?.default().clone();
-        let note = self.books.defaults.get(&id).cloned();
-        self.undo(move |shared, books| {
+        let note = self.configuration.defaults.get(&id).cloned();
+        self.undo(move |shared, configuration| {
             if let Some(table) = shared.core.state.tables.get(position) {
                 table.change_default(|default| *default = state);
             }
-            replace(&mut books.defaults, id, note);
+            replace(&mut configuration.defaults, id, note);
         });
         Ok(())
     }
@@ -415,7 +415,7 @@ impl<'a> Writer<'a> {
                 return Err(EntityError::exists(format!("{} exists already", place())));
             }
             (UpdateKind::Insert, false) => {
-                let usage = self.shared.usage(self.books, profile.id, instance);
+                let usage = self.shared.usage(self.configuration, profile.id, instance);
                 usage.admits_member(profile).map_err(|error| error.within(place()))?;
             }
             (UpdateKind::Delete, true) => {
@@ -474,10 +474,10 @@ impl<'a> Writer<'a> {
         let (profile, id) = (self.profile(group.profile)?, group.id);
         let instance = self.instance(profile.id)?;
         let place = || format!("group {} of action selector '{}'", id.0, profile.name);
-        let usage = self.shared.usage(self.books, profile.id, instance);
+        let usage = self.shared.usage(self.configuration, profile.id, instance);
         let of_program = self.shared.core.profile(instance)?;
-        let book = self.books.profiles.entry(profile.id).or_default();
-        let existing = book.groups.get(&id);
+        let profile_groups = self.configuration.profiles.entry(profile.id).or_default();
+        let existing = profile_groups.groups.get(&id);
         match (kind, existing) {
             (UpdateKind::Modify | UpdateKind::Delete, None) => {
                 return Err(EntityError::not_found(format!("{} does not exist", place())));
@@ -542,9 +542,9 @@ impl<'a> Writer<'a> {
                 (known, None)
             }
         };
-        let previous = self.books.put_group(profile.id, id, value);
+        let previous = self.configuration.put_group(profile.id, id, value);
         let profile = profile.id;
-        self.undo(move |shared, books| {
+        self.undo(move |shared, configuration| {
             if let (Some(cell), Some(ran)) = (&restored, ran) {
                 cell.replace(ran);
                 shared.core.state.refresh_choosers(&|runs| runs.is_group(cell));
@@ -552,7 +552,7 @@ impl<'a> Writer<'a> {
             if let Ok(of_program) = shared.core.profile(instance) {
                 replace(&mut of_program.groups(), id.0, restored);
             }
-            books.put_group(profile, id, previous);
+            configuration.put_group(profile, id, previous);
         });
         Ok(())
     }
@@ -630,7 +630,7 @@ impl<'a> Writer<'a> {
     fn multicast_group(&mut self, kind: UpdateKind, group: entities::MulticastGroup) -> Done {
         let id = group.id;
         let place = |error: EntityError| error.within(format_args!("multicast group {}", id.0));
-        let is_there = self.books.multicast_groups.contains_key(&id);
+        let is_there = self.configuration.multicast_groups.contains_key(&id);
         check_presence(kind, is_there).map_err(place)?;
         // `mcast_grp` has 16 bits.
         self.check_number(id.0, u64::from(u16::MAX)).map_err(place)?;
@@ -638,10 +638,10 @@ impl<'a> Writer<'a> {
         let group = (kind != UpdateKind::Delete).then_some(group);
         let ran = self.shared.core.multicast_group(id.0);
         self.shared.core.set_replicas(id.0, runs);
-        let previous = replace(&mut self.books.multicast_groups, id, group);
-        self.undo(move |shared, books| {
+        let previous = replace(&mut self.configuration.multicast_groups, id, group);
+        self.undo(move |shared, configuration| {
             shared.core.set_replicas(id.0, ran);
-            replace(&mut books.multicast_groups, id, previous);
+            replace(&mut configuration.multicast_groups, id, previous);
         });
         Ok(())
     }
@@ -649,7 +649,7 @@ impl<'a> Writer<'a> {
     fn clone_session(&mut self, kind: UpdateKind, session: entities::CloneSession) -> Done {
         let id = session.id;
         let place = |error: EntityError| error.within(format_args!("clone session {}", id.0));
-        let is_there = self.books.clone_sessions.contains_key(&id);
+        let is_there = self.configuration.clone_sessions.contains_key(&id);
         check_presence(kind, is_there).map_err(place)?;
         self.check_number(id.0, SESSION_BITS).map_err(place)?;
         let session = (kind != UpdateKind::Delete).then_some(session);
@@ -670,10 +670,10 @@ impl<'a> Writer<'a> {
         };
         let ran = self.shared.core.clone_session(id.0);
         self.shared.core.set_clone_session(id.0, runs);
-        let previous = replace(&mut self.books.clone_sessions, id, session);
-        self.undo(move |shared, books| {
+        let previous = replace(&mut self.configuration.clone_sessions, id, session);
+        self.undo(move |shared, configuration| {
             shared.core.set_clone_session(id.0, ran);
-            replace(&mut books.clone_sessions, id, previous);
+            replace(&mut configuration.clone_sessions, id, previous);
         });
         Ok(())
     }
@@ -705,8 +705,8 @@ impl<'a> Writer<'a> {
         Ok(Replica { port, instance })
     }
 
-    /// Refuses a number of a group or session that no packet of v1model could name, as BMv2's
-    /// server does (p4lang/PI, `pre_clone_mgr.cpp`).
+    /// Refuses the number of a group or session that is larger than `most`, the largest that a
+    /// v1model packet could name. BMv2's server does the same (p4lang/PI, `pre_clone_mgr.cpp`).
     fn check_number(&self, number: u32, most: u64) -> Done {
         if self.shared.core.layout.dialect == Dialect::SimpleSwitch && u64::from(number) > most {
             let problem = format!("in v1model the highest number is {most}");
@@ -732,12 +732,12 @@ impl<'a> Writer<'a> {
         let ran = self.shared.core.value_set(bound)?;
         self.shared.core.set_value_set(bound, &members)?;
         let id = set.id;
-        let previous = self.books.value_sets.insert(id, set);
-        self.undo(move |shared, books| {
+        let previous = self.configuration.value_sets.insert(id, set);
+        self.undo(move |shared, configuration| {
             if let Some(members) = shared.core.state.value_sets.get(bound.index()) {
                 *write(members) = Arc::new(ran);
             }
-            replace(&mut books.value_sets, id, previous);
+            replace(&mut configuration.value_sets, id, previous);
         });
         Ok(())
     }
@@ -819,7 +819,7 @@ impl DirectBefore {
     }
 }
 
-/// Returns the data of an entry that only the control plane needs, or `None` if there are none.
+/// Returns those data of an entry that only the control plane needs, or `None` if there are none.
 fn note(entry: &TableEntry) -> Option<Box<Note>> {
     let note = Note {
         controller_metadata: entry.controller_metadata,

@@ -12,8 +12,8 @@ use ir::{ExternInstance, ExternType};
 use std::sync::Arc;
 use tables::{CellWidth, Cells};
 
-/// The maximum number of elements of a contiguous array. Larger arrays take memory for the elements
-/// in use only.
+/// The maximum number of elements of a contiguous array. Larger arrays take memory only for the
+/// elements in use.
 const MAX: u64 = 1 << 24;
 /// The number of 64-bit words of a counter's element: one for packets, then one for bytes.
 const WORDS_PER_COUNTER: usize = 2;
@@ -58,7 +58,7 @@ impl FlatArray {
 pub(crate) struct Words {
     cells: Cells,
     initial: Value,
-    /// The initial value of each element, as a number.
+    /// The initial value of each element, as a 64-bit number.
     pattern: u64,
 }
 

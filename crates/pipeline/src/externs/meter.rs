@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-/// The number of units in a token.
+/// The number of units in one token.
 const PARTS: u128 = 1_000_000_000;
 
 /// The colour of a packet. The numbers are those of v1model; other architectures have their own.
@@ -57,12 +57,12 @@ pub(crate) struct Meter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Running {
     config: MeterConfig,
-    /// The tokens in the first bucket, in units of 10^-9 tokens: Tc of both RFCs.
+    /// The tokens in the first bucket, in units of 10^-9 tokens. Both RFCs call it Tc.
     committed: u128,
-    /// The tokens in the second bucket, in units of 10^-9 tokens: Tp of RFC 2698, or Te of RFC
-    /// 2697.
+    /// The tokens in the second bucket, in units of 10^-9 tokens. RFC 2698 calls it Tp, and RFC
+    /// 2697 Te.
     second: u128,
-    /// The time up to which tokens have been added.
+    /// The time up to which tokens have been added to the buckets.
     updated: Duration,
 }
 
@@ -79,8 +79,9 @@ impl Meter {
         self.running.map(|running| running.config)
     }
 
-    /// Returns the colour of a packet of `size` bytes (1 for a meter of packets) whose previous
-    /// colour is `before` (green for colour-blind use).
+    /// Meters a packet and returns its colour. `size` is the packet's size in bytes, or 1 for a
+    /// meter of packets. `before` is the packet's previous colour, which must be green for
+    /// colour-blind use.
     pub(crate) fn execute(&mut self, size: u64, before: Color, now: Duration) -> Color {
         let Some(running) = &mut self.running else { return before };
         running.refill(now);
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn two_rates() {
+    fn a_meter_of_two_rates_colours_by_both_buckets() {
         use Color::{Green, Red, Yellow};
         let mut meter = running(MeterConfig::TwoRate {
             committed_rate: 1000,
@@ -210,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn one_rate() {
+    fn a_meter_of_one_rate_fills_the_excess_bucket_last() {
         use Color::{Green, Red, Yellow};
         let mut meter = running(MeterConfig::SingleRate {
             committed_rate: 1000,

@@ -1,4 +1,5 @@
-//! Applies tables: keys, lookup, action, and the write-back of an action's parameters to its entry.
+//! Applies tables: evaluates keys, looks up entries, runs actions, and writes an action's changed
+//! parameters back to its entry.
 
 use super::statement::Formal;
 use super::{Flow, Interpreter, Lookup, Stop, internal};
@@ -63,8 +64,8 @@ impl<'p> Interpreter<'p> {
         Ok(flow)
     }
 
-    /// Looks up a table. Returns whether an entry was found, and the action that is to run. Until
-    /// [`Self::end_look_up`], externs in the action can refer to this lookup.
+    /// Looks up the packet in a table. Returns whether an entry was found, and the action to run.
+    /// Until [`Self::end_look_up`], externs in the action can refer to this lookup.
     pub(crate) fn look_up(&mut self, id: TableId) -> Result<(bool, Option<Arc<ActionCell>>), Stop> {
         let layout = self.layout;
         let table = layout.program.tables.get(id.index()).ok_or_else(|| internal("table"))?;
@@ -124,7 +125,7 @@ impl<'p> Interpreter<'p> {
         self.scratch.lookups.pop();
     }
 
-    /// Evaluates a table's key. A field of an invalid header matches as zero, as in BMv2
+    /// Evaluates a table's key. A field of an invalid header counts as zero, as in BMv2
     /// (`src/bm_sim/match_units.cpp`), even if the key is only a slice of the field or the field
     /// under a mask.
     fn key_value(&self, key: &Expression) -> Result<Value, Stop> {
@@ -140,10 +141,10 @@ impl<'p> Interpreter<'p> {
         self.state.tables.get(id.index()).ok_or_else(|| internal("table"))
     }
 
-    /// Reports a hit of an entry to the trace, and returns what the entry runs at this moment. In
-    /// BMv2's dialects, adds the packet to the entry's direct counters. Restarts the entry's idle
-    /// timer if the table reports idle entries; in tables that delete them, the program restarts
-    /// the timer.
+    /// Records that a packet hit an entry, and returns what the entry runs at this moment: reports
+    /// the hit to the trace; in BMv2's dialects, counts the packet in the entry's direct counters;
+    /// and restarts the entry's idle timer if the table reports idle entries. In tables that delete
+    /// idle entries, the program restarts the timer instead.
     fn count_hit(&mut self, table: TableId, state: &TableState, entry: &Stored) -> Runs {
         let counts_every_hit = self.layout.dialect.is_bmv2();
         let runs = {
@@ -167,8 +168,8 @@ impl<'p> Interpreter<'p> {
         runs
     }
 
-    /// Returns the action that runs for an entry. If the entry runs a group, a member is chosen;
-    /// `None` means that no member of the group can be used.
+    /// Returns the action that runs for an entry. If the entry runs a group, one of the group's
+    /// members is chosen. `None` means that no member can be used.
     fn chosen(
         &mut self,
         id: TableId,
@@ -251,7 +252,7 @@ impl<'p> Interpreter<'p> {
         Ok(if narrows { hash & ((1 << width) - 1) } else { hash })
     }
 
-    /// Runs the action of an entry. Returns the action, and how the execution continues after it.
+    /// Runs the action of an entry. Returns the action, and where the execution continues after it.
     fn run_table_action(
         &mut self,
         table: &Table,
@@ -306,8 +307,8 @@ impl<'p> Interpreter<'p> {
         Ok((id, if let Flow::Exit = flow { Flow::Exit } else { Flow::Next }))
     }
 
-    /// Sets the parameters of an action that the control plane sets to the values that its entry
-    /// holds.
+    /// Sets those parameters of an action that the control plane determines to the values in the
+    /// entry.
     fn bind(&mut self, action: &Action, arguments: &[Value]) -> Result<(), Stop> {
         let parameters = action.control_plane_parameters();
         for (parameter, argument) in parameters.zip(arguments) {

@@ -1,13 +1,14 @@
-//! Checkpoints of packets that are only tried.
+//! Checkpoints of packets whose possible outcomes are enumerated.
 //!
-//! A packet is tried once with each member of a group that it may choose. What happens before the
-//! choice is the same each time, so the interpreter saves the packet's state before a statement in
-//! which a packet may choose ([`ChoosingBlock`]), and continues from there with another member.
+//! If a packet may choose among the members of a group, it is processed once with each member,
+//! without lasting effects. What happens before the choice is the same each time. The interpreter
+//! therefore saves the packet's state before a statement in which the packet may choose
+//! ([`ChoosingBlock`]), and resumes from there with another member.
 //!
-//! Such statements are those of a package's control, and of `if` statements in it. There, no call
-//! is in progress, so the state consists of the variables that are read before they are written:
-//! those that are not parameters, and the parameters of the control. The driver of the architecture
-//! adds what it needs to continue behind the control.
+//! Such statements are those in the body of a package's control, and in its `if` statements. There,
+//! no call is in progress, so the state consists of the variables that are read before they are
+//! written: those that are not parameters, and the parameters of the control. The driver of the
+//! architecture adds what it needs to continue after the control.
 
 use super::scratch::Randomness;
 use super::trial::Trial;
@@ -22,15 +23,17 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The state of a driver, of a type that only the driver knows.
+/// The state of an architecture's driver, which it needs to continue a packet from a checkpoint.
+/// Only the driver knows its type.
 pub(crate) type DriverState = Arc<dyn Any + Send + Sync>;
 
 /// The contents of a [`Checkpoint`].
 struct Saved {
-    /// The number of the program that runs.
+    /// The number that identifies the running program.
     program: u64,
     descent: Descent,
-    /// The position of the next statement in the innermost block of the descent.
+    /// The position of the statement at which the packet resumes, in the innermost block of the
+    /// descent.
     statement: usize,
     variables: Vec<(VariableId, Value)>,
     packet: Vec<u8>,
@@ -48,16 +51,17 @@ struct Saved {
     trial: Trial,
 }
 
-/// The way from the body of a control to a block in it.
+/// The path from the body of a control down to a block in it, as the sides of nested `if`
+/// statements.
 #[derive(Clone)]
 struct Descent {
     control: ControlId,
-    /// The state of the driver while the control runs.
+    /// The state of the architecture's driver while the control runs.
     driver: DriverState,
     sides: Vec<Side>,
 }
 
-/// A side of an `if` statement.
+/// One side of an `if` statement.
 #[derive(Clone, Copy)]
 struct Side {
     /// The position of the statement in its block.
@@ -65,7 +69,16 @@ struct Side {
     is_then: bool,
 }
 
-/// A block, with its statements in which a packet may choose.
+/// A statement in a block or in its nested `if` statements, at which a packet resumes.
+#[derive(Clone, Copy)]
+struct Start<'s> {
+    /// The sides of the `if` statements that contain the statement, the outermost first.
+    sides: &'s [Side],
+    /// The position of the statement in the innermost of these sides.
+    statement: usize,
+}
+
+/// A block, with the statements in it in which a packet may choose a member of a group.
 #[derive(Clone, Copy)]
 struct Walked<'b> {
     block: &'b Block,
@@ -90,21 +103,22 @@ impl Walked<'_> {
 }
 
 impl Interpreter<'_> {
-    /// Returns whether checkpoints are taken in a control. The driver then sets its state before
-    /// the control runs ([`Self::set_driver_state`]).
+    /// Returns whether checkpoints are taken in a control. If so, the driver must set its state
+    /// before the control runs ([`Self::set_driver_state`]).
     pub(crate) fn takes_checkpoints(&self, id: ControlId) -> bool {
         self.is_tried()
             && self.layout.choosing(id).is_some()
             && self.trace.as_ref().is_some_and(|trace| trace.wants_checkpoints())
     }
 
-    /// Sets the state of the driver for the checkpoints of the control that runs next.
+    /// Sets the state of the architecture's driver that the checkpoints of the next control
+    /// include.
     pub(crate) fn set_driver_state(&mut self, state: DriverState) {
         self.driver_state = Some(state);
     }
 
-    /// Runs the body of a control of the package. Takes checkpoints if the driver has set its
-    /// state.
+    /// Runs the body of a control of the package. Takes checkpoints if the architecture's driver
+    /// has set its state.
     pub(super) fn body(&mut self, id: ControlId, body: &Block) -> Result<Flow, Stop> {
         let (layout, driver) = (self.layout, self.driver_state.take());
         let (Some(driver), Some(choosing)) = (driver, layout.choosing(id)) else {
@@ -114,8 +128,8 @@ impl Interpreter<'_> {
         deeper(|| self.walk(&mut descent, Walked { block: body, choosing }, 0))
     }
 
-    /// Makes the packet one that is only tried, with the state that it had at a checkpoint. Returns
-    /// the state that the driver had then.
+    /// Restores the state that a packet had at a checkpoint. The effects of the packet are
+    /// temporary. Returns the state that the driver had at the checkpoint.
     ///
     /// # Errors
     /// Fails if the program was replaced since then.
@@ -146,7 +160,7 @@ impl Interpreter<'_> {
     }
 
     /// Runs the rest of the control in which a checkpoint was taken, and then calls `then`, like
-    /// [`Self::run_control_and`]. The state of the checkpoint must be restored.
+    /// [`Self::run_control_and`]. The checkpoint must have been restored.
     pub(crate) fn resume_control_and(
         &mut self,
         checkpoint: &Checkpoint,
@@ -162,8 +176,8 @@ impl Interpreter<'_> {
         let _alone = layout.runs_alone(id).then(|| state.alone());
         let walked = Walked { block: &control.body, choosing };
         let mut descent = Descent { sides: Vec::new(), ..saved.descent.clone() };
-        let place = (saved.descent.sides.as_slice(), saved.statement);
-        let flow = deeper(|| self.walk_from(&mut descent, walked, place));
+        let start = Start { sides: &saved.descent.sides, statement: saved.statement };
+        let flow = deeper(|| self.walk_from(&mut descent, walked, start));
         self.end_control(control, flow, arguments, then)
     }
 
@@ -200,19 +214,19 @@ impl Interpreter<'_> {
         Ok(Flow::Next)
     }
 
-    /// Runs the statements of a block from a statement in it on, to which the sides of `if`
-    /// statements lead.
+    /// Runs the rest of a block, starting at a statement inside it.
     fn walk_from(
         &mut self,
         descent: &mut Descent,
         walked: Walked<'_>,
-        (sides, statement): (&[Side], usize),
+        start: Start<'_>,
     ) -> Result<Flow, Stop> {
-        let (position, flow) = match sides.split_first() {
-            Some((side, rest)) => {
+        let statement = start.statement;
+        let (position, flow) = match start.sides.split_first() {
+            Some((side, sides)) => {
                 let inner = walked.side(*side)?;
                 descent.sides.push(*side);
-                let flow = deeper(|| self.walk_from(descent, inner, (rest, statement)));
+                let flow = deeper(|| self.walk_from(descent, inner, Start { sides, statement }));
                 descent.sides.pop();
                 (side.statement, flow?)
             }
@@ -228,9 +242,9 @@ impl Interpreter<'_> {
         }
     }
 
-    /// Saves the packet's state before a statement, for the trace. Has no effect if the packet has
-    /// changed something that belongs to an entry, because the entry may be gone when the packet
-    /// continues.
+    /// Saves the packet's state before a statement, and passes it to the trace. Has no effect if
+    /// the packet has changed something that belongs to an entry, because the entry may be gone
+    /// when the packet resumes.
     fn take_checkpoint(&mut self, descent: &Descent, statement: usize) -> Result<(), Stop> {
         let Some(trial) = self.trial.as_deref().filter(|trial| trial.is_independent()) else {
             return Ok(());

@@ -95,7 +95,8 @@ impl Interpreter<'_> {
         Ok(Value::Stack { elements, next })
     }
 
-    /// Evaluates a property of a place or of the packet.
+    /// Evaluates an expression that queries a property, such as the validity of a header or the
+    /// length of the packet.
     fn evaluate_property(&self, expression: &Expression) -> Result<Value, Stop> {
         match &expression.kind {
             ExpressionKind::IsValid(place) => {

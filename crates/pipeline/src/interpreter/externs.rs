@@ -1,8 +1,8 @@
 //! Calls of the externs that the architectures declare.
 //!
 //! A call is identified by the name of its function, or by the type of its instance and the name of
-//! its method. Arguments that an extern does not write (for a register read beyond its end) keep
-//! their values, as in BMv2.
+//! its method. Sometimes an extern does not write an `out` argument, such as when a register is
+//! read beyond its end. The argument then keeps its value, as in BMv2.
 
 mod bpf;
 pub(crate) mod calls;
@@ -31,7 +31,7 @@ pub(crate) struct Call<'c> {
 }
 
 impl<'p> Interpreter<'p> {
-    /// Returns the value that argument `position` had when the extern was called.
+    /// Returns the value that the argument at `position` had when the extern was called.
     pub(crate) fn input(&self, call: &Call<'_>, position: usize) -> Result<Value, Stop> {
         match call.arguments.get(position) {
             Some(Argument::In(value) | Argument::Saved { value, .. }) => self.evaluate(value),
@@ -71,7 +71,8 @@ impl<'p> Interpreter<'p> {
         })
     }
 
-    /// Returns the low 64 bits of a number in argument `position`, like BMv2's `Data::get_uint64`.
+    /// Returns the low 64 bits of the number in the argument at `position`, like BMv2's
+    /// `Data::get_uint64`.
     pub(crate) fn input_low_bits(&self, call: &Call<'_>, position: usize) -> Result<u64, Stop> {
         let value = self.input(call, position)?;
         let bits = match value {
@@ -88,7 +89,7 @@ impl<'p> Interpreter<'p> {
         }
     }
 
-    /// Returns what the enumeration member in argument `position` means to the architecture.
+    /// Returns what the enumeration member in the argument at `position` means to the architecture.
     pub(crate) fn input_member(&self, call: &Call<'_>, position: usize) -> Result<&Member, Stop> {
         let type_id = match call.arguments.get(position) {
             Some(Argument::In(expression)) => Some(expression.type_id),
@@ -152,8 +153,8 @@ impl<'p> Interpreter<'p> {
         Ok(())
     }
 
-    /// Returns the bits of an argument as the input of a hash, padded with zeros at the end to
-    /// whole bytes.
+    /// Returns the bits of an argument as the input of a hash, with zeros appended to fill the last
+    /// byte.
     pub(crate) fn input_data(&self, call: &Call<'_>, position: usize) -> Result<Vec<u8>, Stop> {
         // Most headers fit this capacity.
         let mut data = Vec::with_capacity(64);
@@ -167,8 +168,8 @@ impl<'p> Interpreter<'p> {
         Ok(data)
     }
 
-    /// Returns the bits of an argument like [`Interpreter::input_data`], but with zeros at the
-    /// front, as psa_switch does (`targets/psa_switch/externs/psa_hash.cpp`).
+    /// Returns the bits of an argument like [`Interpreter::input_data`], but with zeros in front to
+    /// fill the first byte, as psa_switch does (`targets/psa_switch/externs/psa_hash.cpp`).
     pub(crate) fn input_data_to_the_right(
         &self,
         call: &Call<'_>,

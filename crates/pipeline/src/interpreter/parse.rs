@@ -13,12 +13,12 @@ use ir::{
 use std::sync::Arc;
 
 impl Interpreter<'_> {
-    /// Returns the rejection of a packet with an error of the core language.
+    /// Returns the rejection of a packet with an error that the core library of P4 declares.
     pub(super) fn reject(&self, error: CoreError) -> Stop {
         Stop::Reject(self.layout.names.error(error))
     }
 
-    /// Runs the states of a parser whose parameters are set.
+    /// Runs the states of a parser. Its parameters must have been set.
     pub(super) fn parse(&mut self, id: ParserId, parser: &Parser) -> Result<Flow, Stop> {
         match self.block(&parser.prologue)? {
             Flow::Exit => return Ok(Flow::Exit),
@@ -188,7 +188,7 @@ impl Interpreter<'_> {
         Ok(())
     }
 
-    /// Extracts a header that has only numbers as fields into its existing memory. Returns `None`,
+    /// Extracts a header whose fields are all numbers, and reuses its memory. Returns `None`,
     /// without any effect, for other headers.
     fn extract_in_place(&mut self, place: &Place) -> Option<Result<(), Stop>> {
         let (mut cursor, length) = (self.cursor, self.scratch.packet.len() as u64 * 8);
@@ -223,7 +223,7 @@ impl Interpreter<'_> {
         Some(Ok(()))
     }
 
-    /// Increments the next index of a header stack after an extraction into `stack.next`.
+    /// Increments the index of a header stack's next element after an extraction into `stack.next`.
     fn advance_next(&mut self, header: Option<&Place>) -> Result<(), Stop> {
         let Some(place) = header else { return Ok(()) };
         let position =
@@ -241,8 +241,8 @@ impl Interpreter<'_> {
         })
     }
 
-    /// Reads a value of a type from the packet at `cursor`, which is advanced. Returns an error if
-    /// the packet is too short.
+    /// Reads a value of a type from the packet at `cursor`, and advances `cursor` beyond it.
+    /// Returns an error if the packet is too short.
     fn read_packet(&self, type_id: TypeId, cursor: &mut u64, varbits: u64) -> Result<Value, Stop> {
         let take = |cursor: &mut u64, width: u32, signed: bool| {
             let bits = Bits::read_packet(&self.scratch.packet, *cursor, width, signed);

@@ -1,4 +1,4 @@
-//! Reads and writes places: variables, and parts of variables.
+//! Reads and writes places, which are variables and parts of variables.
 
 use super::{Interpreter, Stop, internal};
 use crate::error::RunError;
@@ -9,21 +9,22 @@ use ir::bits::Bits;
 use ir::{Place, Projection, Type, TypeId, VariableId};
 use smallvec::SmallVec;
 
-/// A place whose indexes have been computed, so that later statements cannot change what it refers
-/// to.
+/// A place (a variable or a part of one) whose indexes have been computed, so that later statements
+/// cannot change what it refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Resolved {
     variable: VariableId,
     steps: Steps,
-    /// Whether the place is beyond the end of a header stack. Reads then return the initial value,
-    /// and writes have no effect (section 8.18).
+    /// Whether the place (a variable or a part of one) is beyond the end of a header stack. Reads
+    /// then return the initial value, and writes have no effect (section 8.18).
     outside: bool,
 }
 
-/// The steps from a variable to a part of it. Few parts need more than four steps.
+/// The steps from a variable to one of its parts, such as a field of a field. Few parts need more
+/// than four steps.
 type Steps = SmallVec<[Step; 4]>;
 
-/// A step from a value to a part of it.
+/// A step from a value to one of its parts, such as a field or an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Field(usize),
@@ -32,7 +33,7 @@ enum Step {
 }
 
 impl Interpreter<'_> {
-    /// Computes the indexes of a place.
+    /// Computes the indexes in a place.
     pub(crate) fn resolve(&self, place: &Place) -> Result<Resolved, Stop> {
         let mut resolved =
             Resolved { variable: place.variable, steps: Steps::new(), outside: false };
@@ -71,8 +72,8 @@ impl Interpreter<'_> {
         Ok(resolved)
     }
 
-    /// Returns the value at a place, or `None` if the place is beyond the end of a stack or a slice
-    /// of a number.
+    /// Returns the value at a place (a variable or a part of one). Returns `None` if the place is
+    /// beyond the end of a stack, or a slice of a number.
     pub(crate) fn peek(&self, place: &Resolved) -> Option<&Value> {
         let mut value = self.scratch.frame.get(place.variable.index())?;
         for step in &place.steps {
@@ -81,7 +82,7 @@ impl Interpreter<'_> {
         Some(value)
     }
 
-    /// Returns the value at a place that only names fields. Returns `None` for a place with
+    /// Returns the value at a place that selects only fields. Returns `None` for a place with
     /// indexes, which must be computed first.
     pub(crate) fn peek_fields(&self, place: &Place) -> Option<&Value> {
         let mut value = self.scratch.frame.get(place.variable.index())?;
@@ -92,8 +93,8 @@ impl Interpreter<'_> {
         Some(value)
     }
 
-    /// Returns the value at a place like [`Self::peek_fields`], and whether the place is an invalid
-    /// header or a part of one.
+    /// Returns the value at a place (a variable or a part of one) like [`Self::peek_fields`], and
+    /// whether the place is an invalid header or a part of one.
     pub(crate) fn peek_validity(&self, place: &Place) -> Option<(&Value, bool)> {
         let mut value = self.scratch.frame.get(place.variable.index())?;
         let mut is_in_invalid = false;
@@ -106,8 +107,8 @@ impl Interpreter<'_> {
         Some((value, is_in_invalid))
     }
 
-    /// Returns the value at a place for writing without an event. Returns `None` for a place with
-    /// indexes, and for one in a header union.
+    /// Returns the value at a place for writing. The write is not reported to the trace. Returns
+    /// `None` for a place with indexes, and for one in a header union.
     pub(crate) fn fields_mut(&mut self, place: &Place) -> Option<&mut Value> {
         let mut value = self.scratch.frame.get_mut(place.variable.index())?;
         for projection in &place.path {
@@ -122,7 +123,8 @@ impl Interpreter<'_> {
         Some(value)
     }
 
-    /// Reads the value at a place. `type_id` is the type of the result.
+    /// Reads the value at a place (a variable or a part of one). `type_id` is the type of the
+    /// result.
     pub(crate) fn read(&self, place: &Resolved, type_id: TypeId) -> Result<Value, Stop> {
         if place.outside {
             return Ok(self.initial(type_id)?);
@@ -138,7 +140,8 @@ impl Interpreter<'_> {
         self.peek(place).cloned().ok_or_else(|| internal("place"))
     }
 
-    /// Returns whether a place is an invalid header, or a part of one.
+    /// Returns whether a place (a variable or a part of one) is an invalid header, or belongs to
+    /// one.
     pub(crate) fn is_in_invalid_header(&self, place: &Place) -> Result<bool, Stop> {
         if let Some((_, is_in_invalid)) = self.peek_validity(place) {
             return Ok(is_in_invalid);
@@ -157,7 +160,7 @@ impl Interpreter<'_> {
         Ok(matches!(value, Value::Header { valid: false, .. }))
     }
 
-    /// Stores a value at a place, and reports that to the trace.
+    /// Stores a value at a place (a variable or a part of one), and reports that to the trace.
     pub(crate) fn write(&mut self, place: &Resolved, value: Value) -> Result<(), Stop> {
         self.event_of(Detail::Values, |interpreter| {
             let (place, type_id) = interpreter.describe(place);
@@ -170,8 +173,8 @@ impl Interpreter<'_> {
         self.update(place, |target| target.assign(&value))
     }
 
-    /// Changes the value at a place. A member of a header union that becomes valid invalidates the
-    /// other members (section 8.20).
+    /// Changes the value at a place (a variable or a part of one). A member of a header union that
+    /// becomes valid invalidates the other members (section 8.20).
     pub(crate) fn update(
         &mut self,
         place: &Resolved,
@@ -191,9 +194,9 @@ impl Interpreter<'_> {
         if done { Ok(()) } else { Err(internal("place")) }
     }
 
-    /// Copies the value at a place to a variable, in the memory of the variable's last value.
-    /// Returns false, and copies nothing, if the place is a slice of a number, beyond the end of a
-    /// stack, or in that variable.
+    /// Copies the value at a place to a variable, reusing the memory of the variable's previous
+    /// value. Returns false, and copies nothing, if the place is a slice of a number, beyond the
+    /// end of a stack, or in that variable.
     pub(super) fn copy_to_variable(&mut self, to: VariableId, from: &Resolved) -> bool {
         let variables = [to.index(), from.variable.index()];
         let Ok([to, from_variable]) = self.scratch.frame.get_disjoint_mut(variables) else {
@@ -204,8 +207,8 @@ impl Interpreter<'_> {
         value.map(|value| to.copy_from(value)).is_some()
     }
 
-    /// Stores the value of a variable at a place like [`Self::write`], without an event. Returns
-    /// false, and stores nothing, if the place is in that variable.
+    /// Stores the value of a variable at a place like [`Self::write`], but does not report this to
+    /// the trace. Returns false, and stores nothing, if the place is in that variable.
     pub(super) fn copy_from_variable(&mut self, to: &Resolved, from: VariableId) -> bool {
         let variables = [to.variable.index(), from.index()];
         let Ok([target, from]) = self.scratch.frame.get_disjoint_mut(variables) else {
@@ -214,7 +217,7 @@ impl Interpreter<'_> {
         to.outside || update_in(target, &to.steps, &mut |target| target.assign(from))
     }
 
-    /// Returns the type of a place.
+    /// Returns the type of a place, which is a variable or a part of one.
     pub(crate) fn place_type(&self, place: &Place) -> Option<TypeId> {
         let variable = self.layout.program.variables.get(place.variable.index())?;
         let mut type_id = variable.type_id;
@@ -233,7 +236,8 @@ impl Interpreter<'_> {
         Some(type_id)
     }
 
-    /// Returns the place in the notation of P4, and its type unless it is a slice.
+    /// Returns a place (a variable or a part of one) in the notation of P4, and its type unless it
+    /// is a slice.
     pub(crate) fn describe(&self, place: &Resolved) -> (String, Option<TypeId>) {
         let variable = self.layout.program.variables.get(place.variable.index());
         let mut text = variable.map_or_else(String::new, |variable| variable.name.clone());
@@ -272,7 +276,8 @@ impl Interpreter<'_> {
     }
 }
 
-/// Returns the part of a value to which a step leads, or `None` if the step is a slice of a number.
+/// Returns the part of a value to which a step leads, or `None` if the step selects a slice of a
+/// number.
 fn within<'v>(value: &'v Value, step: &Step) -> Option<&'v Value> {
     match (value, step) {
         (
@@ -329,7 +334,7 @@ fn update_in(target: &mut Value, steps: &[Step], change: &mut dyn FnMut(&mut Val
     }
 }
 
-/// Returns the value of an index or a size as a number.
+/// Returns the number in a value that is an index or a size.
 pub(crate) fn number(value: &Value) -> u64 {
     match value {
         Value::Integer(number) => u64::try_from(number.clone()).unwrap_or(u64::MAX),

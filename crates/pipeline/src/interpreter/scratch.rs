@@ -13,15 +13,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The maximum number of unused values that are kept for their memory. It suffices for a few
-/// blocks.
+/// The maximum number of unused values that are kept so that their memory can be reused. It
+/// suffices for a few blocks.
 const SPARE_VALUES: usize = 8;
 
 /// The buffers and the state of a worker. They serve one packet at a time.
 #[derive(Debug)]
 pub(crate) struct Scratch {
-    /// The values of all variables, each of the shape of its type. They are created for the first
-    /// packet.
+    /// The values of all variables. They are created for the first packet and keep the structure of
+    /// their types.
     pub(super) frame: Vec<Value>,
     /// The packet that the parser reads.
     pub(super) packet: Vec<u8>,
@@ -29,16 +29,16 @@ pub(crate) struct Scratch {
     pub(crate) emitted: Vec<u8>,
     /// The tables that are being applied, the innermost last.
     pub(crate) lookups: Vec<Lookup>,
-    /// The data of each checksum unit. A unit without data is in the state after `clear`.
+    /// The data of each checksum unit. A unit that is missing here has been cleared.
     pub(crate) checksums: HashMap<ExternId, ChecksumState>,
     /// The messages that packets have sent to the control plane and that were not taken yet.
     pub(crate) digests: Vec<Digest>,
-    /// The packets that wait in queues of their ports and that were not taken yet.
+    /// The packets that wait in queues of their output ports and were not taken yet.
     pub(crate) waiting: Vec<Waiting>,
-    /// The treatment of packets for ports with queues.
+    /// The treatment of packets whose output port has queues of its own.
     pub(crate) at_queues: AtQueues,
     random: ChaCha8Rng,
-    /// The number of random numbers that packets have drawn.
+    /// How many random numbers packets have drawn.
     pub(crate) drawn: u64,
     /// Values that are no longer used, whose memory later values of their types can reuse.
     spare: Vec<(TypeId, Value)>,
@@ -49,7 +49,8 @@ pub(crate) struct Scratch {
     pub(crate) stop: Option<Arc<EndFlag>>,
     /// The buffers that machine code uses, if the program is compiled.
     pub(crate) compiled: Option<Box<crate::compiled::Memory>>,
-    /// The buffers of packets that are only tried, from the first such packet on.
+    /// The buffers for packets that are processed without lasting effects. `None` until there is
+    /// such a packet.
     pub(crate) trial: Option<Box<Self>>,
 }
 
@@ -57,12 +58,13 @@ pub(crate) struct Scratch {
 #[derive(Debug)]
 pub(super) struct Randomness {
     random: ChaCha8Rng,
-    /// The number of random numbers that packets have drawn.
+    /// How many random numbers packets have drawn.
     drawn: u64,
 }
 
-/// A flag by which another thread stops workers. Each worker has an `EndFlag` of its own that
-/// refers to the shared flag, so that cloning its `Arc` writes nothing that other workers read.
+/// A flag by which another thread stops workers. The flag itself is shared, but each worker has its
+/// own `EndFlag` that refers to it. Cloning the worker's `Arc` therefore writes to no memory that
+/// other workers read.
 #[derive(Debug)]
 pub(crate) struct EndFlag {
     pub(crate) flag: Arc<AtomicBool>,
@@ -91,9 +93,9 @@ impl Scratch {
         }
     }
 
-    /// Returns buffers for a packet that is only tried. The packet draws the random numbers, and
-    /// finds the checksum units, that it would draw and find if it was processed in these buffers.
-    /// [`Self::end_trial`] takes the buffers back.
+    /// Returns buffers for a packet that is processed without lasting effects. The packet sees the
+    /// same random numbers and checksum units as if it was processed in these buffers.
+    /// [`Self::end_trial`] takes the new buffers back.
     pub(crate) fn begin_trial(&mut self, at_queues: AtQueues) -> Box<Self> {
         let mut tried = self.trial.take().unwrap_or_else(|| Box::new(Self::new(0)));
         tried.at_queues = at_queues;
@@ -116,16 +118,16 @@ impl Scratch {
         self.drawn = randomness.drawn;
     }
 
-    /// Takes back the buffers of a packet that was only tried, and forgets what the packet sent to
-    /// the control plane and to queues.
+    /// Takes back the buffers of a packet that was processed without lasting effects, and discards
+    /// what the packet sent to the control plane and to queues.
     pub(crate) fn end_trial(&mut self, mut tried: Box<Self>) {
         tried.digests.clear();
         tried.waiting.clear();
         self.trial = Some(tried);
     }
 
-    /// Returns how many packets wait in addition to the first `before` ones. If the packet that
-    /// caused them has failed, they are dropped.
+    /// Returns how many packets wait in queues in addition to the first `before` ones. If the
+    /// packet that caused them has failed, they are dropped.
     pub(crate) fn kept_waiting(
         &mut self,
         before: usize,
@@ -140,7 +142,7 @@ impl Scratch {
         }
     }
 
-    /// Returns whether another thread has asked the worker to stop.
+    /// Returns whether another thread has requested that the worker stop.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stop.as_ref().is_some_and(|stop| stop.flag.load(Ordering::Relaxed))
     }
@@ -171,7 +173,7 @@ impl Scratch {
     }
 }
 
-/// Returns a generator that draws the same random numbers from now on.
+/// Returns a generator that will draw the same random numbers as this one.
 fn same(random: &ChaCha8Rng) -> ChaCha8Rng {
     ChaCha8Rng::deserialize_state(&random.serialize_state())
 }

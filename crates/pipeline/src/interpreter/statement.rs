@@ -11,7 +11,8 @@ use ir::{
     VariableId,
 };
 
-/// A parameter of a parser, control, action or function that is called.
+/// A parameter of a parser, control, action or function that is called, as distinct from the
+/// argument.
 pub(super) struct Formal {
     pub(super) variable: VariableId,
     pub(super) direction: Direction,
@@ -25,7 +26,7 @@ impl From<&Parameter> for Formal {
     }
 }
 
-/// Returns the parameters of an action. Those that the control plane sets are only read.
+/// Returns the parameters of an action. Those that the control plane sets count as read-only.
 pub(super) fn action_formals(action: &Action) -> impl Iterator<Item = Formal> + '_ {
     action.parameters.iter().map(|parameter| Formal {
         variable: parameter.variable,
@@ -161,7 +162,7 @@ impl Interpreter<'_> {
         Ok(())
     }
 
-    /// Returns the place of a value that is emitted, for the trace.
+    /// Returns the variable or field that is emitted, as text for the trace.
     fn emitted_place(&self, expression: &Expression) -> Option<String> {
         let ExpressionKind::Read(place) = &expression.kind else { return None };
         let place = self.resolve(place).ok()?;
@@ -191,7 +192,8 @@ impl Interpreter<'_> {
         Ok(after_call(flow).0)
     }
 
-    /// Runs the body of an action whose parameters are set, and reports both ends to the trace.
+    /// Runs the body of an action after its parameters were set, and reports its beginning and end
+    /// to the trace.
     pub(super) fn run_action(
         &mut self,
         id: ActionId,
@@ -253,7 +255,7 @@ impl Interpreter<'_> {
         Ok(after_call(flow).0)
     }
 
-    /// Stores a value at a place, converted to the place's type.
+    /// Stores a value at a place (a variable or a part of one), converted to the place's type.
     pub(crate) fn write_as(&mut self, place: &Resolved, value: Value) -> Result<(), Stop> {
         let value = match (self.peek(place), value) {
             (Some(like), Value::Bits(bits)) => Value::from_pattern(like, &bits),
@@ -315,9 +317,9 @@ impl Interpreter<'_> {
         }
     }
 
-    /// Calls a parser, control, action or function, whose statements `body` runs. Before the call,
-    /// arguments are read from left to right. Unless `body` ends with a fault, they are written
-    /// afterwards, in the order in which the call names them (section 6.8).
+    /// Calls a parser, control, action or function. `body` runs its statements. Arguments are read
+    /// from left to right before the call. Unless `body` ends with a fault, results are written to
+    /// the arguments after it, in the order in which the call names them (section 6.8).
     pub(super) fn call(
         &mut self,
         formals: &mut dyn Iterator<Item = Formal>,
@@ -332,8 +334,8 @@ impl Interpreter<'_> {
         flow
     }
 
-    /// Copies the arguments of a call to the parameters. Returns the copies to be made after the
-    /// call.
+    /// Copies the arguments of a call to the parameters. Returns the copies back to the arguments
+    /// that must be made after the call.
     fn copy_arguments_in(
         &mut self,
         formals: &mut dyn Iterator<Item = Formal>,
@@ -389,9 +391,9 @@ impl Interpreter<'_> {
         Ok(outputs)
     }
 
-    /// Copies the value of an expression to a parameter that is only read, in the memory of the
-    /// parameter's last value. Returns false, and copies nothing, if the expression is no place or
-    /// its place must be evaluated.
+    /// Copies the value of an expression to a parameter that is only read, reusing the memory of
+    /// the parameter's previous value. Returns false, and copies nothing, unless the expression is
+    /// a variable or a part of one that needs no index to be computed.
     fn copy_in_place(&mut self, formal: &Formal, expression: &Expression) -> Result<bool, Stop> {
         match &expression.kind {
             ExpressionKind::Read(place) if formal.direction == Direction::In => {
@@ -420,16 +422,16 @@ impl Interpreter<'_> {
     }
 }
 
-/// A parameter whose value is copied to its argument after a call.
+/// A copy of a parameter to its argument, which is made after a call.
 struct CopyOut {
     /// The position of this copy in the order in which the call's copies are made.
     rank: usize,
     variable: VariableId,
-    /// The place of the argument, which receives the value.
+    /// The variable, or part of one, that is the argument and receives the value.
     place: Resolved,
 }
 
-/// Returns how the caller continues after a call, and the value that the callee returned, if any.
+/// Returns where the caller continues after a call, and the value that the callee returned, if any.
 fn after_call(flow: Flow) -> (Flow, Option<Value>) {
     match flow {
         Flow::Exit => (Flow::Exit, None),

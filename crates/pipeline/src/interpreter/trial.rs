@@ -1,7 +1,8 @@
-//! Packets that are only tried, so that their possible outcomes can be enumerated.
+//! Packets that are processed without lasting effects, so that their possible outcomes can be
+//! enumerated.
 //!
-//! Such a packet reads the state of the switch, and its own changes of that state are in a
-//! [`Trial`], which ends with it. Counters and timers are not changed at all, because no program
+//! Such a packet reads the state of the switch. Its own changes of that state are kept in a
+//! [`Trial`] and discarded with it. Counters and timers are not changed at all, because no program
 //! can read them.
 
 use super::{Interpreter, Stop};
@@ -16,20 +17,21 @@ use std::collections::{HashMap, HashSet};
 use std::ptr;
 use std::sync::Arc;
 
-/// The changes that a packet which is only tried has made so far.
+/// The changes of the switch's state that a packet without lasting effects has made so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Trial {
     registers: HashMap<(ExternId, u64), Value>,
     meters: HashMap<(ExternId, MeterOwner), Meter>,
-    /// The actions whose arguments the packet has changed, by the address of their cell. Tables
-    /// hold the cells, so addresses do not change while the packet runs.
+    /// The action calls whose arguments the packet has changed, by the address of the cell that
+    /// holds the call. Tables keep the cells alive, so addresses do not change while the packet is
+    /// processed.
     calls: HashMap<usize, Arc<ActionCall>>,
     /// The entries that the packet would have added.
     added: HashSet<(TableId, Vec<Bits>)>,
     flow_ids: u32,
 }
 
-/// The owner of a meter.
+/// The object to which a meter belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum MeterOwner {
     /// An element of an array.
@@ -41,8 +43,8 @@ pub(crate) enum MeterOwner {
 }
 
 impl Trial {
-    /// Returns whether no change belongs to an entry, which may be removed before the packet
-    /// continues from a checkpoint.
+    /// Returns whether no change of the packet belongs to an entry. Entries may be removed before
+    /// the packet resumes from a checkpoint.
     pub(super) fn is_independent(&self) -> bool {
         let of_entry = |owner: &MeterOwner| matches!(owner, MeterOwner::Entry(_));
         self.calls.is_empty() && !self.meters.keys().any(|(_, owner)| of_entry(owner))
@@ -50,13 +52,13 @@ impl Trial {
 }
 
 impl Interpreter<'_> {
-    /// Returns whether the packet is only tried.
+    /// Returns whether the packet is processed without lasting effects.
     pub(crate) fn is_tried(&self) -> bool {
         self.trial.is_some()
     }
 
-    /// Returns the value that the packet has written to a register element, if it is only tried and
-    /// has written one.
+    /// Returns the value that the packet has written to a register element, if the packet is
+    /// processed without lasting effects and has written the element.
     pub(super) fn tried_register(&self, id: ExternId, index: u64) -> Option<Value> {
         self.trial.as_ref()?.registers.get(&(id, index)).cloned()
     }
@@ -78,8 +80,8 @@ impl Interpreter<'_> {
         }
     }
 
-    /// Executes a meter for a packet that is only tried. `current` is the state of the meter in the
-    /// switch. Returns `None` if the packet is not only tried.
+    /// Meters a packet that is processed without lasting effects. `current` returns the state that
+    /// the meter has in the switch. Returns `None` for packets whose effects last.
     pub(super) fn try_meter(
         &mut self,
         (id, owner): (ExternId, MeterOwner),
@@ -108,7 +110,7 @@ impl Interpreter<'_> {
         }
     }
 
-    /// Looks up a table.
+    /// Looks up the packet's keys in a table.
     pub(super) fn find_entry(
         &self,
         id: TableId,
@@ -124,13 +126,14 @@ impl Interpreter<'_> {
         Ok(state.lookup_uncounted(keys, self.now))
     }
 
-    /// Returns the action of a cell with its current arguments.
+    /// Returns the action call that a cell holds, with its current arguments.
     pub(super) fn call_of(&self, cell: &ActionCell) -> Arc<ActionCall> {
         let tried = self.trial.as_ref().and_then(|trial| trial.calls.get(&address(cell)));
         tried.map_or_else(|| cell.call(), Arc::clone)
     }
 
-    /// Stores the parameters that an action has changed, as [`TableState::leave`] does.
+    /// Writes the parameters that an action has changed back to its entry, as [`TableState::leave`]
+    /// does.
     pub(super) fn leave_entry(&mut self, table: TableId, state: &TableState, left: Left<'_>) {
         let Some(trial) = &mut self.trial else {
             return state.leave(table, left, &self.state.entry_changes);
@@ -148,8 +151,8 @@ impl Interpreter<'_> {
         trial.calls.insert(address(left.cell), Arc::new(call));
     }
 
-    /// Notes that a packet which is only tried would add an entry with these keys. Returns whether
-    /// it could, or `None` if the packet is not only tried.
+    /// Records that a packet without lasting effects would add an entry with these keys. Returns
+    /// whether the entry could be added. Returns `None` for packets whose effects last.
     pub(super) fn try_adding(
         &mut self,
         id: TableId,

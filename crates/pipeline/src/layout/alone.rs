@@ -1,13 +1,14 @@
 //! The blocks of a package that must not run at the same time.
 //!
 //! A program with an `@atomic` block requires that no effect of another packet occurs between the
-//! block's steps (P4_16 specification, section 18.4.1). In such a program all blocks of the package
-//! exclude each other. This is more than the specification requires, but simple, and a program
-//! without `@atomic` has no cost.
+//! block's steps (P4_16 specification, section 18.4.1). In such a program, no two blocks of the
+//! package run at the same time. This is more than the specification requires, but simple, and a
+//! program without `@atomic` has no cost.
 //!
 //! BMv2 runs ingress in one thread and locks the register arrays of an action while the action runs
-//! (`src/bm_sim/actions.cpp`, `RegisterSync`), so programs for BMv2 read a register and write it
-//! back without further precautions. In its dialects, blocks that use registers exclude each other.
+//! (`src/bm_sim/actions.cpp`, `RegisterSync`). Programs for BMv2 therefore read a register and
+//! write it back without further precautions. In BMv2's dialects, no two blocks that use registers
+//! run at the same time.
 
 use crate::dialect::Dialect;
 use ir::{
@@ -45,7 +46,7 @@ impl Alone {
     }
 }
 
-/// A part of the program that other parts call or apply.
+/// A control, parser, action, function or table that other code of the program calls or applies.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Callee {
     Action(ActionId),
@@ -93,8 +94,8 @@ fn users_of_registers(program: &Program) -> HashSet<Callee> {
     users
 }
 
-/// Returns the statements of a control, parser, action, function or table. Appends the actions of a
-/// table, which no statement calls, to `called`.
+/// Returns the blocks of statements in a control, parser, action, function or table. The actions of
+/// a table, which no statement calls, are appended to `called`.
 fn blocks<'p>(program: &'p Program, callee: Callee, called: &mut Vec<Callee>) -> Vec<&'p Block> {
     match callee {
         Callee::Action(id) => {

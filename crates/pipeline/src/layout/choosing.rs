@@ -1,30 +1,32 @@
-//! The statements of controls in which a packet may choose a member of a group.
+//! The statements of controls in which a packet may choose a member of an action selector's group.
 //!
-//! A packet whose possible outcomes are enumerated is tried once with each member of a group. It
-//! then starts from its state before such a statement, and not from its first statement.
+//! To enumerate the possible outcomes of a packet, it is processed once with each member of a
+//! group. All runs but the first begin before the statement with the choice, not at the first
+//! statement.
 
 use ir::{
     Block, ControlId, MatchKind, Program, Statement, StatementKind, TableId, TableImplementation,
 };
 
-/// The statements of each control in which a packet may choose.
+/// For each control, the statements in which a packet may choose a member of a group.
 #[derive(Debug, Default)]
 pub(super) struct Choosing {
     controls: Vec<ChoosingBlock>,
 }
 
-/// The statements of a block in which a packet may choose, in order.
+/// The statements of a block in which a packet may choose a member of a group, in order.
 #[derive(Debug, Default)]
 pub(crate) struct ChoosingBlock {
     statements: Vec<(usize, ChoosingStatement)>,
 }
 
-/// A statement in which a packet may choose.
+/// A statement in which a packet may choose a member of a group.
 #[derive(Debug)]
 pub(crate) enum ChoosingStatement {
-    /// An `if` statement. The first block is `else`, and the second one `then`.
+    /// An `if` statement with such statements inside. The first block is `else`, and the second one
+    /// `then`.
     If([ChoosingBlock; 2]),
-    /// Another statement. What it consists of is not distinguished.
+    /// Any other statement. The position of the choice inside it is not recorded.
     Other,
 }
 
@@ -39,8 +41,8 @@ impl Choosing {
         }
     }
 
-    /// Returns the statements of a control in which a packet may choose, or `None` if there is no
-    /// such statement.
+    /// Returns the statements of a control in which a packet may choose a member of a group, or
+    /// `None` if there is no such statement.
     pub(super) fn of(&self, id: ControlId) -> Option<&ChoosingBlock> {
         self.controls.get(id.index()).filter(|block| !block.statements.is_empty())
     }
@@ -63,15 +65,16 @@ impl ChoosingBlock {
         Self { statements: statements.collect() }
     }
 
-    /// Returns how a packet may choose in the statement at this position, or `None` if it does not
-    /// choose there.
+    /// Returns the statement at a position of the block if a packet may choose a member of a group
+    /// in it.
     pub(crate) fn at(&self, position: usize) -> Option<&ChoosingStatement> {
         let found = self.statements.binary_search_by_key(&position, |(position, _)| *position);
         found.ok().and_then(|index| self.statements.get(index)).map(|(_, statement)| statement)
     }
 }
 
-/// Returns for each control whether a packet may choose in it or in a control that it calls.
+/// Returns, for each control, whether a packet may choose a member of a group in it or in a control
+/// that it calls.
 fn controls_that_choose(program: &Program) -> Vec<bool> {
     let mut found = vec![false; program.controls.len()];
     let mut callers: Vec<Vec<usize>> = vec![Vec::new(); program.controls.len()];
@@ -99,7 +102,8 @@ fn controls_that_choose(program: &Program) -> Vec<bool> {
     found
 }
 
-/// Returns whether a packet may choose in a statement. `controls` says in which controls it may.
+/// Returns whether a packet may choose a member of a group in a statement. `controls` says that for
+/// each control.
 fn chooses(program: &Program, controls: &[bool], statement: &Statement) -> bool {
     let chooses_itself = |statement: &Statement| match &statement.kind {
         StatementKind::ApplyTable { table, .. } => may_choose(program, *table),
@@ -125,7 +129,7 @@ fn chooses(program: &Program, controls: &[bool], statement: &Statement) -> bool 
     found
 }
 
-/// Returns whether entries of a table may run groups.
+/// Returns whether entries of a table may run groups of an action selector.
 fn may_choose(program: &Program, table: TableId) -> bool {
     let Some(table) = program.tables.get(table.index()) else { return false };
     let is_selector = matches!(table.implementation, Some(TableImplementation::ActionSelector(_)));

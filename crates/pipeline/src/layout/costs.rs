@@ -23,43 +23,45 @@ use ir::{
 };
 use std::collections::HashMap;
 
-/// The number of fields that a packet can have moved for one unit of work.
+/// The number of fields that may be moved for one unit of work.
 const FIELDS: u64 = 4;
-/// The number of bytes that a packet can have moved or hashed for one unit of work.
+/// The number of bytes that may be moved or hashed for one unit of work.
 const BYTES: u64 = 16;
-/// The number of entries, or members of a group, that a search compares for one unit of work.
+/// The number of entries, or members of a group, that may be compared for one unit of work.
 const COMPARED: u64 = 8;
-/// The largest number of entries or members for which a search is charged. Larger tables cost the
-/// same.
+/// The largest number of entries or members that a search is charged for. The search of a larger
+/// table costs the same.
 const SEARCHED: u64 = 1 << 16;
-/// The number of entries for which a search is charged in a table whose size the program does not
+/// The number of entries that a search is charged for in a table whose size the program does not
 /// declare.
 const DEFAULT_SIZE: u64 = 1024;
-/// The length in bytes of the payload for which a checksum is charged. No packet of a network
-/// exceeds it.
+/// The length in bytes of the payload that a checksum over it is charged for. No packet on a
+/// network has a longer one.
 const PAYLOAD: u64 = 1 << 16;
-/// The cost of an action, function, parser or control at or above which it is charged when it is
-/// entered, and not with the block that calls it. Packets whose pass may cost more are not
-/// processed in bursts, because no packet of a burst checks whether the worker must stop.
+/// The largest cost of an action, function, parser or control that is charged together with the
+/// block that calls it. One that costs as much or more is charged when it is entered. Packets whose
+/// pass may cost more are not processed in bursts, because the packets of a burst do not check
+/// whether the worker must stop.
 pub(crate) const LARGE: u64 = 1 << 18;
 /// The maximum number of states of a parser after its cycles have been unrolled.
 pub(crate) const UNROLLED: u64 = 256;
 
-/// The work that the parts of a program cost, in units.
+/// The cost of each part of a program (block, action, function, loop or parser state), in units of
+/// work.
 #[derive(Debug, Default)]
 pub(crate) struct Costs {
     parsers: Vec<u64>,
     controls: Vec<u64>,
-    /// The charge for each repetition of a loop or of a parser's state, by the address of the
+    /// The charge for each iteration of a loop or visit of a parser's state, by the address of the
     /// statement's kind or of the state. The program is never modified, so these addresses are
     /// stable.
     repeated: HashMap<usize, u32>,
-    /// The charges for those actions, functions, parsers and controls that are charged when they
-    /// are entered.
+    /// The charges for those actions, functions, parsers and controls that cost too much to be
+    /// charged with their callers, and are charged when they are entered.
     entered: HashMap<Callee, u32>,
     /// The largest cost of a parser's state in `repeated`.
     largest_state: u64,
-    /// The cost of copying a packet, without the cost of its bytes.
+    /// The cost of copying a packet, apart from the cost of its bytes.
     copy: u64,
 }
 
@@ -92,13 +94,13 @@ impl Costs {
         known.copied().unwrap_or(0)
     }
 
-    /// Returns the units of work that a packet is charged when it enters a callee. Returns `None`
-    /// if the callee is small enough to be charged with its caller.
+    /// Returns the units of work that a packet is charged when it enters a parser, control, action
+    /// or function. Returns `None` if the callee is small enough to be charged with its caller.
     pub(crate) fn of_entry(&self, callee: Callee) -> Option<u32> {
         self.entered.get(&callee).copied()
     }
 
-    /// Returns the units of work that a packet is charged for each repetition of a `for` statement.
+    /// Returns the units of work that a packet is charged for each iteration of a `for` statement.
     pub(crate) fn of_turn(&self, statement: &StatementKind) -> Option<u32> {
         self.repeated.get(&std::ptr::from_ref(statement).addr()).copied()
     }
@@ -109,7 +111,8 @@ impl Costs {
         self.repeated.get(&std::ptr::from_ref(state).addr()).copied()
     }
 
-    /// Returns the units of work that another pass or a copy of a packet of this length is charged.
+    /// Returns the units of work that a packet of this length is charged for another pass or a
+    /// copy.
     pub(crate) fn of_copy(&self, bytes: usize) -> u64 {
         self.copy + 1 + bytes as u64 / BYTES
     }
@@ -119,9 +122,9 @@ impl Costs {
         !self.repeated.is_empty() || !self.entered.is_empty()
     }
 
-    /// Returns the maximum cost of one pass through these blocks, without the turns of `for` loops.
-    /// Cycles of parsers are assumed to be unrolled. Returns `None` if a part of the program is
-    /// charged when it is entered, because it costs [`LARGE`] or more.
+    /// Returns the maximum cost of one pass through these blocks, without the iterations of `for`
+    /// loops. Cycles of parsers are assumed to be unrolled. Returns `None` if a part of the program
+    /// costs [`LARGE`] or more, so that it is charged when it is entered.
     pub(crate) fn of_pass(&self, blocks: impl Iterator<Item = Callee>) -> Option<u64> {
         let blocks = blocks.map(|callee| self.of_block(callee));
         let sum = blocks.fold(0, u64::saturating_add);
@@ -131,7 +134,7 @@ impl Costs {
     }
 }
 
-/// The computation of a program's costs, with the longest paths that it has found so far.
+/// The computation of a program's costs, with the costs that it has found so far.
 struct Measure<'l> {
     layout: &'l Layout,
     actions: Vec<Option<u64>>,
@@ -349,8 +352,9 @@ impl<'l> Measure<'l> {
         sum
     }
 
-    /// Returns the cost of choosing a member of an action selector's group. A group may contain all
-    /// members of its selector, and their weights are added up until the hash is reached.
+    /// Returns the cost of choosing a member of an action selector's group. The weights of members
+    /// are added up until the sum exceeds the hash, and a group may contain all members of its
+    /// selector.
     fn choice(&self, implementation: TableImplementation) -> u64 {
         let TableImplementation::ActionSelector(id) = implementation else { return 0 };
         let instance = self.layout.program.externs.get(id.index());
@@ -359,8 +363,8 @@ impl<'l> Measure<'l> {
         searched(if size > 0 { size } else { SEARCHED })
     }
 
-    /// Returns the number of fields in a type, less the one that the unit for each statement pays
-    /// for.
+    /// Returns the number of fields in a type minus one, because the unit that each statement costs
+    /// includes one field.
     fn more(&self, type_id: TypeId) -> u64 {
         self.layout.size(type_id).saturating_sub(1)
     }
@@ -389,8 +393,8 @@ impl<'l> Measure<'l> {
         whole.saturating_add(self.moved_stacks(place))
     }
 
-    /// Returns the number of fields that are moved because of computed indexes in the place. For
-    /// each such index, the whole stack may be moved.
+    /// Returns the number of fields that are moved because a place has computed indexes. For each
+    /// such index, the whole header stack may be moved.
     fn moved_stacks(&self, place: &Place) -> u64 {
         let program = &self.layout.program;
         let mut fields: u64 = 0;
@@ -411,8 +415,8 @@ impl<'l> Measure<'l> {
         all.iter().map(|value| self.fields(value)).fold(0, u64::saturating_add)
     }
 
-    /// Returns the number of fields that the evaluation of an expression moves, beyond one for each
-    /// operation.
+    /// Returns the number of fields that are moved when an expression is evaluated, in addition to
+    /// one for each operation.
     fn fields(&self, expression: &Expression) -> u64 {
         let own = self.more(expression.type_id);
         let inside = match &expression.kind {

@@ -1,14 +1,15 @@
-//! The largest number of leading bytes of a packet that a program of v1model reads.
+//! The maximum number of bytes at the start of a packet that a v1model program reads.
 //!
-//! If a program reads at most the first `n` bytes of a packet, and of the remaining bytes only
-//! their number, then those `n` bytes and the packet's length determine what it does: the deparser
-//! only appends the rest. A caller that has several segments of a TCP connection in one buffer can
-//! therefore run the program on the head of each segment and leave the payload in place.
+//! Suppose that a program reads at most the first `n` bytes of a packet, and uses only the number
+//! of the remaining bytes. Then those `n` bytes and the packet's length determine what the program
+//! does: the deparser only appends the rest. A caller that has several segments of a TCP connection
+//! in one buffer can therefore run the program on the head of each segment and leave the payload in
+//! place.
 //!
-//! The bound is the sum of what all states of the parser extract, look ahead or skip. A state in a
-//! loop counts as often as the header stack that the loop fills allows. There is no bound if a loop
-//! fills no stack, or if the parser skips a number of bytes that it has read. There is also none
-//! for programs which
+//! The bound is the sum of what all states of the parser extract, look ahead or skip. If a state is
+//! in a loop that fills a header stack, it counts once for each element of the stack. There is no
+//! bound if a loop fills no stack, or if the parser skips a number of bytes that it has read from
+//! the packet. There is also none for programs that
 //!
 //! * compute a checksum over the payload (`verify_checksum_with_payload`,
 //!   `update_checksum_with_payload`), or read `packet.length()`;
@@ -25,8 +26,9 @@ use ir::{
 };
 use std::collections::HashMap;
 
-/// Returns the maximum number of leading bytes of a packet that the program reads. Returns `None`
-/// if it may read more than 1,024 bytes, or does more with the remaining bytes than pass them on.
+/// Returns the maximum number of bytes at the start of a packet that the program reads. Returns
+/// `None` if it may read more than 1,024 bytes, or does more with the remaining bytes than pass
+/// them on.
 pub(super) fn bytes(program: &Program, reads_queue_depth: bool) -> Option<u64> {
     if program.architecture != Architecture::V1model || reads_queue_depth {
         return None;
@@ -130,7 +132,7 @@ fn needs_payload(statement: &StatementKind) -> bool {
     }
 }
 
-/// Returns whether an extern function reads or changes the bytes after a packet's headers.
+/// Returns whether an extern function reads or changes the payload of packets.
 fn uses_rest(function: &ExternFunction) -> bool {
     use ExternFunction as Known;
     match function {
@@ -200,15 +202,16 @@ fn asks_for_length(expression: &Expression) -> bool {
     }
 }
 
-/// The computation of the maximum number of bits that parsers read. Each parser is visited once.
+/// The computation of the maximum number of bits that parsers read. Each parser is computed only
+/// once.
 struct Read<'p> {
     program: &'p Program,
     parsers: HashMap<ParserId, Option<u64>>,
 }
 
 impl Read<'_> {
-    /// Returns the maximum number of bits that a parser and its subparsers read, or `None` if there
-    /// is none.
+    /// Returns the maximum number of bits that a parser and its subparsers read. Returns `None` if
+    /// there is no maximum.
     fn of_parser(&mut self, id: ParserId) -> Option<u64> {
         if let Some(known) = self.parsers.get(&id) {
             return *known;
@@ -244,8 +247,8 @@ impl Read<'_> {
         Some(sum)
     }
 
-    /// Returns the maximum number of bits that statements of a parser read, or `None` if there is
-    /// none.
+    /// Returns the maximum number of bits that statements of a parser read. Returns `None` if there
+    /// is no maximum.
     fn of_block(&mut self, block: &Block) -> Option<u64> {
         let program = self.program;
         let mut sum = Some(0_u64);
@@ -318,9 +321,9 @@ fn width(program: &Program, type_id: TypeId) -> Option<u64> {
     }
 }
 
-/// Returns the size of the header stack whose next element a state extracts on every path through
-/// it. A loop through the state ends when the stack is full, because a further extraction rejects
-/// the packet.
+/// If a state extracts the next element of a header stack on every path through the state, returns
+/// the size of the stack. A loop through the state ends when the stack is full, because a further
+/// extraction rejects the packet.
 fn filled_stack(program: &Program, state: &State) -> Option<u64> {
     state.body.iter().find_map(|statement| {
         let StatementKind::Extract { header: Some(place), .. } = &statement.kind else {
@@ -334,8 +337,8 @@ fn filled_stack(program: &Program, state: &State) -> Option<u64> {
     })
 }
 
-/// Returns whether a state leaves the contents of header stacks unchanged, and with them the number
-/// of elements that can still be extracted.
+/// Returns whether a state does not write to header stacks other than by extraction, so that the
+/// number of elements that can still be extracted is known.
 fn keeps_stacks(program: &Program, state: &State) -> bool {
     let mut keeps = true;
     each_statement_in(vec![&state.body], &mut |statement| {
@@ -370,7 +373,8 @@ fn holds_stack(program: &Program, of: Type) -> bool {
     }
 }
 
-/// Returns the type of the part of a variable that the first `steps` steps of a place lead to.
+/// Returns the type of the part of a variable that is reached by the first `steps` steps of a
+/// place.
 fn type_of(program: &Program, place: &Place, steps: usize) -> Option<Type> {
     let mut current = program.variables.get(place.variable.index())?.type_id;
     for step in place.path.get(..steps)? {
@@ -389,8 +393,7 @@ fn type_of(program: &Program, place: &Place, steps: usize) -> Option<Type> {
     program.types.find(current)
 }
 
-/// The states of a parser that a packet can visit more than once: true at the number of each such
-/// state.
+/// For each state of a parser, whether a packet can visit it more than once.
 struct Loops(Vec<bool>);
 
 impl Loops {
@@ -398,8 +401,8 @@ impl Loops {
         Self::without(parser, |_| false)
     }
 
-    /// Finds the states that a packet can visit more than once if the states for which `is_gone`
-    /// holds are removed from the parser.
+    /// Removes the states for which `is_gone` returns true from the parser, and finds the states
+    /// that a packet can still visit more than once.
     fn without(parser: &Parser, is_gone: impl Fn(&State) -> bool) -> Self {
         let gone: Vec<bool> = parser.states.iter().map(is_gone).collect();
         let stays = |state: &usize| gone.get(*state).is_some_and(|gone| !gone);
@@ -417,9 +420,9 @@ impl Loops {
     }
 }
 
-/// Computes which nodes of a graph lie on a cycle: those that share their strongly connected
-/// component with others, or lead to themselves (R. Tarjan, "Depth-first search and linear graph
-/// algorithms", 1972).
+/// Computes which nodes of a graph lie on a cycle: those whose strongly connected component has
+/// further nodes, and those with an edge to themselves (R. Tarjan, "Depth-first search and linear
+/// graph algorithms", 1972).
 fn burst_loop(next: &[Vec<usize>]) -> Vec<bool> {
     const NEW: usize = usize::MAX;
     let count = next.len();

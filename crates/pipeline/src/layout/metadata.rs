@@ -1,8 +1,8 @@
-//! Determines which fields of an architecture's metadata a program reads and writes.
+//! Determines which metadata fields of the architecture a program reads and writes.
 //!
 //! An architecture need not compute a number that no block reads, such as the length of a queue
-//! (`enq_qdepth`, `deq_qdepth`), and need not test a field that no block writes. A field is found
-//! by its name in any struct or header, so that copies of metadata count too.
+//! (`enq_qdepth`, `deq_qdepth`), and need not test a field that no block writes. Fields are
+//! identified by name in any struct or header, so that copies of metadata count too.
 
 use super::each_statement;
 use super::names::Names;
@@ -37,12 +37,12 @@ pub(crate) struct MetadataUse {
     pub(crate) written: Fields,
 }
 
-/// Whether a statement that uses a struct as a whole uses its fields.
+/// Whether a statement that uses a whole struct counts as a use of the struct's fields.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Whole {
     Counts,
-    /// The fields do not count as used here: the struct is an argument of a block, action or
-    /// function, whose statements use them.
+    /// It does not count: the struct is an argument of a block, action or function, and the
+    /// statements in that count instead.
     Passes,
 }
 
@@ -64,7 +64,7 @@ impl MetadataUse {
     }
 }
 
-/// Adds the expressions that select the next state of a parser to the places that a statement uses.
+/// Adds the expressions that select the next state of a parser to `touched`.
 fn transition<'p>(transition: &'p Transition, touched: &mut Touched<'p>) {
     let Transition::Select { subjects, cases } = transition else { return };
     subjects.iter().for_each(|subject| touched.expression(subject));
@@ -84,7 +84,8 @@ fn transition<'p>(transition: &'p Transition, touched: &mut Touched<'p>) {
 struct Search<'p> {
     program: &'p Program,
     names: &'p Names,
-    /// The fields in a value of each type, or `None` if they have not been needed yet.
+    /// For each type, the metadata fields in a value of it. `None` if they have not been needed
+    /// yet.
     wholes: Vec<Option<Fields>>,
     found: MetadataUse,
 }
@@ -140,8 +141,8 @@ impl Search<'_> {
         self.found.read.0 |= fields.0;
     }
 
-    /// Returns the metadata fields that use of a place may concern: the field that it is or is part
-    /// of, or the fields in it.
+    /// Returns the metadata fields that a statement uses if it uses a place: the field that the
+    /// place is or belongs to, or the fields in it.
     fn fields(&mut self, place: &Place, whole: Whole) -> Fields {
         let mut fields = Fields::default();
         let Some(variable) = self.program.variables.get(place.variable.index()) else {

@@ -38,7 +38,7 @@ known! {
 }
 
 known! {
-    /// An error that parsers raise themselves. The core library (core.p4) declares it.
+    /// A parser error that parsers raise by themselves. The core library (core.p4) declares it.
     CoreError {
         NoError = "NoError",
         PacketTooShort = "PacketTooShort",
@@ -56,14 +56,15 @@ impl PacketPath {
     }
 }
 
-/// The meaning of an enumeration's member to an architecture, by the member's name.
+/// The meaning of an enumeration's member to an architecture, which follows from the member's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Member {
-    /// The hash algorithm with the member's name.
+    /// The hash algorithm that the name stands for.
     pub(crate) algorithm: Algorithm,
-    /// The colour with the member's name. Green if the name is not that of a colour.
+    /// The colour that the name stands for. Green if it is not the name of a colour.
     pub(crate) color: Color,
-    /// Whether the member's name is `NET_TO_HOST`, PNA's direction from the network.
+    /// Whether the name is `NET_TO_HOST`, which in PNA is the direction of packets from the
+    /// network.
     pub(crate) is_from_network: bool,
 }
 
@@ -81,10 +82,10 @@ impl Member {
     }
 }
 
-/// The position in a struct of each [`MetadataField`], or `None` for fields that it lacks.
+/// The position of each [`MetadataField`] in a struct, or `None` for a field that the struct lacks.
 type Slots = [Option<u32>; MetadataField::NAMES.len()];
 
-/// The positions in a program of the names that architectures know.
+/// The names in a program that have a meaning to architectures, as positions.
 #[derive(Debug)]
 pub(crate) struct Names {
     /// The positions of the metadata fields in each type. `None` for a type without any such field.
@@ -144,7 +145,7 @@ impl Names {
         self.errors.get(error as usize).copied().unwrap_or(0)
     }
 
-    /// Returns what a member of an enumeration means to an architecture.
+    /// Returns the meaning of an enumeration's member to an architecture.
     pub(crate) fn member(&self, enumeration: ir::EnumId, position: u32) -> Option<&Member> {
         self.members.get(enumeration.index())?.get(position as usize)
     }
@@ -153,7 +154,7 @@ impl Names {
         self.packet_paths.get(path as usize).copied().unwrap_or(0)
     }
 
-    /// Returns the colour that a member of PSA's or PNA's enumeration stands for.
+    /// Returns the colour that a member of PSA's or PNA's colour enumeration stands for.
     pub(crate) fn color_of(&self, member: u32) -> Color {
         let [_, yellow, red] = self.colors;
         match member {
@@ -163,7 +164,8 @@ impl Names {
         }
     }
 
-    /// Returns the number of the member that stands for a colour in PSA's or PNA's enumeration.
+    /// Returns the number of the member that stands for a colour in PSA's or PNA's colour
+    /// enumeration.
     pub(crate) fn color(&self, color: Color) -> u32 {
         let [green, yellow, red] = self.colors;
         match color {
@@ -173,14 +175,14 @@ impl Names {
         }
     }
 
-    /// Returns the number of the member of `PNA_Direction_t` for a packet from the host or from the
-    /// network.
+    /// Returns the number of the member of `PNA_Direction_t` that stands for packets from the host,
+    /// or for those from the network.
     pub(crate) fn direction(&self, from_host: bool) -> u32 {
         if from_host { self.host_to_net } else { self.net_to_host }
     }
 
-    /// Returns the number of the member of `crypto_results_e`, of DPDK's crypto accelerator, for
-    /// success or an error.
+    /// Returns the number of the member of `crypto_results_e` that stands for success, or for an
+    /// error. DPDK's crypto accelerator returns it.
     pub(crate) fn crypto_result(&self, succeeded: bool) -> u32 {
         if succeeded { self.crypto_success } else { self.crypto_failure }
     }

@@ -1,9 +1,9 @@
-//! The places (variables, and parts of them) that a statement or an expression reads and writes.
+//! The places (variables and parts of them) that a statement or an expression reads and writes.
 
 use ir::{Argument, Expression, ExpressionKind, Place, Projection, StatementKind};
 
-/// The places that a statement or an expression reads and writes. Blocks inside a statement are not
-/// included.
+/// The places (variables and parts of them) that a statement or an expression reads and writes.
+/// Blocks inside a statement are not included.
 #[derive(Default)]
 pub(crate) struct Touched<'p> {
     read: Vec<&'p Place>,

@@ -1,5 +1,5 @@
-//! Resolves the blocks of the package, and all parsers, controls, actions and functions that they
-//! call.
+//! Translates the blocks of the package to the resolved form, and all parsers, controls, actions
+//! and functions that they call.
 
 use super::shape::Shape;
 use super::unrolled::can_unroll;
@@ -29,7 +29,8 @@ impl Resolver<'_> {
         Ok(blocks)
     }
 
-    /// Allocates the parameters of the package's blocks in the frame.
+    /// Allocates space in the frame (the packet's working memory) for the parameters of the
+    /// package's blocks.
     pub(super) fn parameters_of_blocks(
         &mut self,
         blocks: &[Callee],
@@ -110,8 +111,8 @@ impl Resolver<'_> {
         .map_or(&[], |parameters| parameters)
     }
 
-    /// Resolves the body of a parser, control, action or function, unless that has been done
-    /// already.
+    /// Translates the body of a parser, control, action or function to the resolved form, unless
+    /// that has been done already.
     pub(super) fn callee(&mut self, callee: Callee) -> Outcome {
         if self.bodies.contains(callee) {
             return Ok(());
@@ -197,7 +198,7 @@ impl Resolver<'_> {
         Ok(Parser { prologue, states, start: parser.start.0 })
     }
 
-    /// Resolves the statements of a parser's state.
+    /// Translates the statements of a parser's state to the resolved form.
     pub(super) fn state_body(&mut self, state: &ir::State) -> Outcome<super::Block> {
         let visit = self.layout.costs.of_state(state).map(super::Statement::Charge);
         let mut body: super::Block = visit.into_iter().collect();
@@ -279,8 +280,8 @@ impl Resolver<'_> {
         })
     }
 
-    /// Resolves a number in a set of a `select` case. A constant without a type gets the type
-    /// `like`, that of the value that is matched.
+    /// Translates a number in a set of a `select` case to the resolved form. A constant without a
+    /// type gets the type `like`, which is the type of the value that is matched.
     fn key_value(&mut self, value: &ir::Expression, like: TypeId) -> Outcome<super::Expression> {
         match &value.kind {
             ir::ExpressionKind::Constant(constant) => {

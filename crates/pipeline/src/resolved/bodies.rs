@@ -1,4 +1,5 @@
-//! The resolved bodies of parsers, controls, actions and functions.
+//! The bodies of parsers, controls, actions and functions in resolved form, with offsets instead of
+//! names.
 
 use super::{Body, Callee};
 use std::collections::HashMap;
@@ -40,7 +41,7 @@ impl Bodies {
         self.list.push((callee, body));
     }
 
-    /// Removes all bodies except the first `length`.
+    /// Keeps the first `length` bodies and removes all others.
     pub(super) fn truncate(&mut self, length: usize) {
         for (callee, _) in self.list.drain(length.min(self.list.len())..) {
             self.positions.remove(&callee);

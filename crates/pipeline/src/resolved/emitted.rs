@@ -10,8 +10,8 @@ use std::collections::HashMap;
 pub(super) struct Emitted(HashMap<Callee, u64>);
 
 impl Emitted {
-    /// Computes the maximum number of bytes that each body emits. A body comes after those that it
-    /// calls in the list, so one pass suffices.
+    /// Computes the maximum number of bytes that each body emits. In the list, a body comes after
+    /// those that it calls, so one pass suffices.
     pub(super) fn of(bodies: &Bodies) -> Self {
         let mut emitted = Self(HashMap::new());
         for (callee, body) in bodies {
@@ -30,7 +30,7 @@ impl Emitted {
     }
 
     /// Returns the maximum number of bytes that a callee emits, or `u64::MAX` if it emits in a
-    /// loop. Actions do not emit: the resolved form refuses that.
+    /// loop. Actions do not emit, because programs with such actions are refused.
     pub(super) fn most(&self, callee: Callee) -> u64 {
         self.0.get(&callee).copied().unwrap_or(0)
     }

@@ -1,4 +1,4 @@
-//! Resolves expressions whose value is a number of at most 64 bits.
+//! Translates expressions whose value is a number of at most 64 bits to the resolved form.
 
 use super::shape::Shape;
 use super::{Expression, Field, Outcome, Resolver};
@@ -15,7 +15,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Returns the bit pattern of a constant of a type.
+    /// Returns the bit pattern of a constant that has the given type.
     pub(super) fn constant(&mut self, type_id: TypeId, value: &Value) -> Outcome<u64> {
         let pattern = match (value, self.layout.get(type_id)) {
             // This includes small constants of a wide type: their users work in the wide width.
@@ -123,7 +123,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Returns bits `high` to `low` of a number of more than 64 bits, as an expression. Returns
+    /// Returns an expression for the bits `high` to `low` of a number of more than 64 bits. Returns
     /// `None` if the operand is not such a number in a variable or header.
     fn part_of_wide(
         &mut self,
@@ -158,7 +158,7 @@ impl Resolver<'_> {
             let right = Box::new(Expression::Constant(amount));
             return Ok(Expression::Binary { operator, width, signed, left, right });
         }
-        if let Some(compared) = self.compare_wide(operator, (left, right))? {
+        if let Some(compared) = self.compare_wide(operator, left, right)? {
             return Ok(compared);
         }
         let (width, signed) = self.number(left.type_id)?;
@@ -180,8 +180,8 @@ impl Resolver<'_> {
 }
 
 impl Expression {
-    /// Returns whether evaluating the expression can end a parser with an error, because it reads
-    /// `next` or `last` of a header stack.
+    /// Returns whether evaluating the expression can end a parser with an error, which is so if it
+    /// reads `next` or `last` of a header stack.
     pub(crate) fn can_reject(&self) -> bool {
         match self {
             Self::Constant(_) | Self::LastIndex(_) | Self::PacketLength => false,

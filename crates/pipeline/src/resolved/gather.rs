@@ -1,5 +1,5 @@
-//! The inputs of checksums and hashes. Each is a list of pieces of the frame, called a gather; the
-//! bits of the pieces are concatenated.
+//! The inputs of checksums and hashes. Each input is a list of pieces of the frame (the packet's
+//! working memory), called a gather, whose bits are concatenated.
 
 use super::shape::{DATA, Shape, Storage};
 use super::{Address, Block, Expression, Field, Offset, Outcome, Resolver, Statement};
@@ -7,12 +7,13 @@ use crate::value::Value;
 use ir::hash::Algorithm;
 use ir::{Argument, ExpressionKind, ExternFunction, Place, Projection};
 
-/// The input of a checksum or hash as a list of pieces of the frame, and the algorithm.
+/// The input of a checksum or hash: a list of pieces of the frame (the packet's working memory),
+/// and the algorithm.
 #[derive(Clone, Debug)]
 pub(crate) struct Gather {
     pub(crate) algorithm: Algorithm,
     pub(crate) pieces: Vec<Piece>,
-    /// Whether the packet's payload, which is what the parser has not extracted, follows the
+    /// Whether the packet's payload (the part that the parser has not extracted) follows the
     /// pieces.
     pub(crate) payload: bool,
     /// Whether the checksum is only verified: it is compared with a field, and a difference is
@@ -35,8 +36,8 @@ impl Gather {
     }
 
     /// Returns the size of each piece in bytes. Returns `None` if the size of a piece varies or is
-    /// not a number of whole bytes, if the payload is included, or if the checksum is only
-    /// verified.
+    /// not a number of whole bytes, if the payload is included, or if the gather only verifies a
+    /// checksum.
     pub(crate) fn bytes_of_pieces(&self) -> Option<Vec<u32>> {
         let bytes = self.pieces.iter().map(|piece| match *piece {
             Piece::Bits { bit, width, .. } => (bit % 8 == 0).then_some(width),
@@ -47,8 +48,8 @@ impl Gather {
         bytes.collect::<Option<_>>().filter(|_| !self.payload && !self.verifies)
     }
 
-    /// Returns whether this is the Internet checksum of pieces that consist of whole 16-bit words,
-    /// without the payload.
+    /// Returns whether this is the input of an Internet checksum, with pieces of whole 16-bit
+    /// words, and without the payload.
     pub(crate) fn is_in_words(&self) -> bool {
         self.algorithm == Algorithm::OnesComplement16
             && !self.payload
@@ -68,15 +69,15 @@ impl Gather {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Piece {
     /// A range of `width` bits of the data at `offset`, starting at bit `bit`. The range is skipped
-    /// if its header is invalid, unless the gather includes fields of invalid headers.
+    /// if it is in an invalid header, unless the gather includes fields of invalid headers.
     Bits {
         flag: Offset,
         offset: Offset,
         bit: u32,
         width: u32,
     },
-    /// The contents of the varbit that begins `bytes` bytes after the first field of the header
-    /// with this flag.
+    /// The contents of the varbit at the end of a header. The varbit begins `bytes` bytes after the
+    /// first field of the header, whose validity flag is given.
     Tail {
         flag: Offset,
         bytes: u32,
@@ -94,7 +95,8 @@ pub(crate) enum Piece {
 }
 
 impl Resolver<'_> {
-    /// Resolves `verify_checksum`, `update_checksum` and their variants with payload.
+    /// Translates a call of `verify_checksum`, `update_checksum` or one of their variants with
+    /// payload to statements of the resolved program, which are appended to `out`.
     pub(super) fn checksum(
         &mut self,
         function: &ExternFunction,
@@ -139,7 +141,8 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// Resolves `hash` of v1model.
+    /// Translates a call of v1model's `hash` to statements of the resolved program, which are
+    /// appended to `out`.
     pub(super) fn hash(&mut self, arguments: &[Argument], out: &mut Block) -> Outcome {
         let [Argument::Out(to), algorithm, Argument::In(base), data, Argument::In(most)] =
             arguments
@@ -177,8 +180,8 @@ impl Resolver<'_> {
         Ok(number)
     }
 
-    /// Adds the value of an expression to the program's gathers as the input of an algorithm.
-    /// Returns the number of the gather.
+    /// Adds a gather to the program whose only input is an expression, for the given hash
+    /// algorithm. Returns the number of the gather.
     pub(super) fn gathered(&mut self, data: &ir::Expression, algorithm: Algorithm) -> Outcome<u32> {
         let mut pieces = Vec::new();
         self.pieces(data, &mut pieces)?;
@@ -186,8 +189,8 @@ impl Resolver<'_> {
         self.gathered_pieces(pieces, algorithm, takes_invalid)
     }
 
-    /// Adds a list of pieces to the program's gathers as the input of an algorithm. Returns the
-    /// number of the gather.
+    /// Adds a gather to the program with the given pieces and hash algorithm. Returns the number of
+    /// the gather.
     pub(super) fn gathered_pieces(
         &mut self,
         pieces: Vec<Piece>,
@@ -219,7 +222,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Appends the pieces of a gather that read a place.
+    /// Appends the pieces of the frame that make up a place (a variable or part of one).
     pub(super) fn piece(&mut self, place: &Place, pieces: &mut Vec<Piece>) -> Outcome {
         if let Some(tail) = self.tail(place)? {
             pieces.push(tail);
@@ -278,8 +281,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// Returns the piece for a place that is the varbit at the end of a header, or `None` for any
-    /// other place.
+    /// If a place is the varbit at the end of a header, returns a piece for it. Returns `None` for
+    /// any other place.
     fn tail(&mut self, place: &Place) -> Outcome<Option<Piece>> {
         let Some((Projection::Field(position), path)) = place.path.split_last() else {
             return Ok(None);

@@ -1,4 +1,5 @@
-//! Resolves the hash with which an action selector chooses a member of a group.
+//! Translates the hash with which an action selector chooses a member of a group to the resolved
+//! form.
 
 use super::gather::Piece;
 use super::shape::Shape;
@@ -43,8 +44,8 @@ impl Resolver<'_> {
         Ok(Members { hash: Some((block, to)) })
     }
 
-    /// Returns the hash algorithm of an action selector, and the number of low bits of the hash
-    /// that it uses. Zero stands for all bits.
+    /// Returns the hash algorithm of an action selector, and how many low bits of the hash it uses.
+    /// Zero stands for all bits.
     fn selector(&mut self, id: ExternId) -> Outcome<(Algorithm, u32)> {
         let instance = self.layout.program.externs.get(id.index());
         let state = instance.map(|instance| ExternState::new(self.layout, instance));
@@ -54,9 +55,9 @@ impl Resolver<'_> {
         Ok((profile.algorithm.unwrap_or(Algorithm::Crc32), profile.output_width))
     }
 
-    /// Adds an input to the hash by which an action selector chooses. In BMv2, a header field is
-    /// hashed where it is, so that it can be left out if the header is invalid. All other inputs
-    /// are first computed into temporary numbers.
+    /// Adds an input to the hash by which an action selector chooses a member. In BMv2, a header
+    /// field is hashed at its place in the header, so that it can be left out if the header is
+    /// invalid. All other inputs are first computed into temporary numbers.
     fn input_of_selector(
         &mut self,
         input: &ir::Expression,

@@ -2,13 +2,13 @@
 //! `select`s.
 //!
 //! Wide numbers, varbits, header unions and most externs are rare, and the interpreter already
-//! handles them. Such a step is resolved to the places that it reads and writes: their values are
-//! moved from the frame into the interpreter's variables, the step runs there, and the values that
-//! it may have written are moved back. The statements around the step stay code.
+//! handles them. For such a step, the places that it reads and writes are determined. Their values
+//! are moved from the frame to the interpreter's variables, the step runs there, and the values
+//! that it may have written are moved back. The statements around the step are machine code.
 //! [`crate::Compiled::interpreted`] lists the steps of a program.
 //!
-//! A step that touches a part of a header, union or stack moves the whole value, because the
-//! interpreter's behaviour also depends on validity flags and next indexes.
+//! A step that uses a part of a header, union or stack moves the whole value, because the
+//! interpreter's behaviour also depends on validity flags and the `nextIndex` of stacks.
 
 use super::place::constant_index;
 use super::shape::{DATA, Shape};
@@ -19,7 +19,8 @@ use ir::{
     StatementKind, TypeId, VariableId,
 };
 
-/// A value that is copied between the frame and a variable of the interpreter.
+/// A value that is copied between the frame (the packet's working memory) and a variable of the
+/// interpreter.
 #[derive(Clone, Debug)]
 pub(crate) struct Move {
     pub(crate) variable: VariableId,
@@ -30,16 +31,17 @@ pub(crate) struct Move {
     pub(crate) shape: Shape,
 }
 
-/// A statement or expression that generated code leaves to the interpreter, with the values that
-/// are copied to the interpreter before it and back after it.
+/// A statement or expression that generated code leaves to the interpreter, and the values that are
+/// copied to the interpreter before it and back to the frame (the packet's working memory) after
+/// it.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     pub(crate) kind: StepKind,
     pub(crate) loads: Vec<Move>,
     pub(crate) stores: Vec<Move>,
-    /// The position of the construct in the source.
+    /// The place of the statement or expression in the source.
     pub(crate) place: String,
-    /// A description of the construct that generated code cannot express.
+    /// A description of what generated code cannot express in it.
     pub(crate) what: String,
 }
 
@@ -64,13 +66,14 @@ impl Step {
 #[derive(Clone, Debug)]
 pub(crate) enum StepKind {
     Statement(ir::Statement),
-    /// Evaluates an expression and stores its value at an offset of the frame.
+    /// Evaluates an expression and stores its value at an offset of the frame (the packet's working
+    /// memory).
     Evaluate(ir::Expression, Offset, Shape),
-    /// Reads a value of the given type at an offset of the frame and writes it to a place of the
-    /// program.
+    /// Reads a value of the given type at an offset of the frame (the packet's working memory), and
+    /// writes it to a variable or part of one.
     Write(Place, TypeId, Offset, Shape),
-    /// Stores in the field the number of the first case of a `select` that matches, or the number
-    /// of cases if none does.
+    /// Finds the first case of a `select` that matches, and stores its number in the field. If no
+    /// case matches, stores the number of cases.
     Select(Vec<ir::Expression>, Vec<SelectCase>, Field),
 }
 
@@ -121,8 +124,9 @@ impl Resolver<'_> {
         self.add_step(kind, &touched, why, emits, out)
     }
 
-    /// Resolves an expression whose value is a number. If generated code cannot compute it, first
-    /// appends a step in which the interpreter does, and returns the field with the result.
+    /// Translates an expression whose value is a number to the resolved form. If generated code
+    /// cannot compute it, first appends a step in which the interpreter does, and returns the field
+    /// with the result.
     pub(super) fn computed(
         &mut self,
         expression: &ir::Expression,
@@ -134,16 +138,17 @@ impl Resolver<'_> {
         };
         let (width, signed) = self.number(expression.type_id)?;
         let field = self.temporary(width, signed)?;
-        self.evaluated(expression, (field.address.offset, &Shape::Scalar(field.scalar)), why, out)?;
+        self.evaluated(expression, field.address.offset, &Shape::Scalar(field.scalar), why, out)?;
         Ok(Expression::Load(field))
     }
 
     /// Appends a step in which the interpreter evaluates an expression and stores its value in the
-    /// frame.
+    /// frame. `why` names the construct that generated code cannot express.
     pub(super) fn evaluated(
         &mut self,
         expression: &ir::Expression,
-        (offset, shape): (Offset, &Shape),
+        offset: Offset,
+        shape: &Shape,
         why: String,
         out: &mut Block,
     ) -> Outcome {
@@ -156,8 +161,8 @@ impl Resolver<'_> {
         self.add_step(kind, &touched, why, 0, out)
     }
 
-    /// Appends a step in which the interpreter writes a value of the frame to a place of the
-    /// program.
+    /// Appends a step in which the interpreter writes a value from the frame to a variable or part
+    /// of one. `why` names the construct that generated code cannot express.
     pub(super) fn written(
         &mut self,
         place: &Place,
@@ -173,7 +178,8 @@ impl Resolver<'_> {
     }
 
     /// Appends a step in which the interpreter chooses the case of a `select`. Returns the field
-    /// that will hold the number of the case.
+    /// that receives the number of the case. `why` names the construct that generated code cannot
+    /// express.
     pub(super) fn selected(
         &mut self,
         subjects: &[ir::Expression],
@@ -219,8 +225,8 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// Returns the values that must be copied for the interpreter to use the given places. No value
-    /// is copied twice.
+    /// Returns the values that must be copied to the interpreter so that it can use the given
+    /// places. No value is copied twice.
     pub(super) fn moves(&mut self, places: &[&Place]) -> Outcome<Vec<Move>> {
         let mut moves: Vec<Move> = Vec::new();
         for place in places {
@@ -238,8 +244,8 @@ impl Resolver<'_> {
         Ok(moves)
     }
 
-    /// Returns the smallest value that contains a place and that can be copied as a whole: a
-    /// struct, header, union, stack or number.
+    /// Returns the smallest value that contains a place and can be copied as a whole: a struct,
+    /// header, union, stack or number.
     fn moved(&mut self, place: &Place) -> Outcome<Move> {
         let (mut offset, mut shape) = self.variable(place.variable)?;
         let mut path = Vec::new();
@@ -272,7 +278,7 @@ impl Resolver<'_> {
     }
 
     /// Refuses a header whose size is not a whole number of bytes, because generated code counts
-    /// its position in the packet in bytes.
+    /// the parser's position in the packet in bytes.
     fn in_whole_bytes(&mut self, shape: &Shape) -> Outcome {
         let bits = match shape {
             Shape::Header(header) => header.bits,
@@ -291,14 +297,15 @@ impl Resolver<'_> {
         }
     }
 
-    /// Returns whether an `advance` is by whole bytes, because its argument shows it or because the
-    /// target's switches refuse other numbers of bits.
+    /// Returns whether an `advance` skips whole bytes: either its argument shows that, or the
+    /// switches that the program follows accept no other numbers of bits.
     pub(super) fn moves_by_bytes(&self, bits: &ir::Expression) -> bool {
         self.layout.dialect.is_of_switches() || is_multiple_of_eight(bits)
     }
 }
 
-/// Returns the number of bits in a header with padded fields, not counting its varbits.
+/// Returns the number of bits in a header that is stored with padding between its fields. Varbits
+/// do not count.
 fn fixed_bits(parts: &[(u32, Shape)]) -> u32 {
     fn of(shape: &Shape) -> u32 {
         match shape {

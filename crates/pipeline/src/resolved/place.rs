@@ -1,5 +1,5 @@
-//! Resolves the places of the IR (variables, and parts of them) to addresses in the frame and the
-//! shapes of the values there.
+//! Resolves the places of the IR (variables and parts of them) to addresses in the frame, the
+//! working memory of a packet, and determines the layout of the values there.
 
 use super::shape::{DATA, Header, Scalar, Shape, Storage};
 use super::{Address, Element, Field, MAX_FRAME, Offset, Outcome, Resolver};
@@ -7,17 +7,17 @@ use crate::error::CompileError;
 use ir::{Expression, ExpressionKind, Place, Projection, TypeId, Value, VariableId};
 use std::sync::Arc;
 
-/// A variable or a part of one, with its address in the frame.
+/// A variable or a part of one, with its address in the frame (the packet's working memory).
 pub(super) struct ResolvedPlace {
     pub(super) address: Address,
     pub(super) shape: Shape,
-    /// The address of the header that this place is, or that it is a field of. `None` for all other
+    /// The address of the header that this place is or belongs to as a field. `None` for all other
     /// places.
     pub(super) header: Option<Address>,
     /// The numbers of the highest and lowest bit, if the place is a slice of a number.
     pub(super) slice: Option<(u32, u32)>,
-    /// The offset of the next index that the last `next` in the place refers to. `None` if the
-    /// place has no `next`.
+    /// The offset of the `nextIndex` of the header stack to which the last `next` in the place
+    /// refers. `None` if the place has no `next`.
     pub(super) next: Option<Offset>,
     /// Whether the place is a member of a header union. Making a member valid invalidates the
     /// others.
@@ -37,7 +37,7 @@ impl Resolver<'_> {
     }
 
     /// Returns the description of a construct that was refused with `error`, if the interpreter can
-    /// run the construct. Otherwise returns the error again.
+    /// run it instead. Otherwise returns `error` again.
     pub(super) fn soft(&self, error: CompileError) -> Outcome<String> {
         match error {
             CompileError::Unsupported { what, .. } if !self.is_final.get() => Ok(what),
@@ -49,7 +49,7 @@ impl Resolver<'_> {
         self.shapes.of(&self.layout.program, type_id)
     }
 
-    /// Allocates space in the frame for a value of this shape.
+    /// Allocates space in the frame (the packet's working memory) for a value of this shape.
     pub(super) fn allocate(&mut self, shape: &Shape) -> Outcome<Offset> {
         let offset = self.frame;
         self.frame = self.frame.saturating_add(shape.size().div_ceil(8).saturating_mul(8));
@@ -60,7 +60,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Allocates a number in the frame that only generated code uses, and no variable of the
+    /// Allocates a number in the frame that generated code uses and that is no variable of the
     /// program.
     pub(super) fn temporary(&mut self, width: u32, signed: bool) -> Outcome<Field> {
         let bytes = width.div_ceil(8).next_power_of_two();
@@ -69,8 +69,8 @@ impl Resolver<'_> {
         Ok(Field { address, scalar })
     }
 
-    /// Returns the offset and shape of a variable in the frame. Allocates the variable on its first
-    /// use.
+    /// Returns the offset and shape of a variable in the frame (the packet's working memory).
+    /// Allocates the variable on its first use.
     pub(super) fn variable(&mut self, id: VariableId) -> Outcome<(Offset, Shape)> {
         let variable = self.layout.program.variables.get(id.index());
         let Some(variable) = variable else { return self.refuse("a variable that does not exist") };
@@ -101,7 +101,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// Resolves a projection of a place that is resolved already.
+    /// Computes the address to which one more step of a place leads: to a field, an element or a
+    /// slice. `at` is the part of the place up to this step.
     fn step(&self, at: ResolvedPlace, step: &Projection) -> Outcome<ResolvedPlace> {
         let ResolvedPlace { address, shape, header, next, .. } = at;
         let is_member = matches!(shape, Shape::Union(..));
@@ -205,7 +206,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// Resolves a place that must be one number of at most 64 bits.
+    /// Determines the address and representation of a place that must be one number of at most 64
+    /// bits.
     pub(super) fn field(&mut self, place: &Place) -> Outcome<Field> {
         let found = self.resolve(place)?;
         match (found.shape, found.slice) {
@@ -215,7 +217,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Resolves a place that must be a header.
+    /// Determines the address and layout of a place that must be a header.
     pub(super) fn header(&mut self, place: &Place) -> Outcome<(ResolvedPlace, Arc<Header>)> {
         let found = self.resolve(place)?;
         match &found.shape {

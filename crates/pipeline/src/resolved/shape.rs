@@ -2,30 +2,31 @@
 //!
 //! A header begins with a byte that is 1 while the header is valid. Its bits follow at offset 8
 //! ([`DATA`]), in the order of the packet, and then at least eight unused bytes, so that a load of
-//! a whole word that begins in a header also ends in it. A stack begins with its next index in 32
+//! a whole word that begins in a header also ends in it. A stack begins with its `nextIndex` in 32
 //! bits, and its elements follow at offset 8. Other values have their parts in order, each number
-//! aligned to its size; a number of more than 64 bits is in network order, in whole bytes. The
+//! aligned to its size. A number of more than 64 bits is in network order, in whole bytes. The
 //! initial value of every type is all zeros.
 //!
-//! A header that ends with a varbit holds the length of the varbit in bits at [`TAIL`], and the
-//! varbit's contents after its fields, as in the packet.
+//! If a header ends with a varbit, the length of the varbit in bits is at [`TAIL`], and the
+//! varbit's contents are after its fields, as in the packet.
 //!
 //! A header with a varbit elsewhere, or with fields that are not numbers, has a flag too, followed
-//! by its fields in the layout of a struct. Code only moves such values; the interpreter computes
-//! with them (see [`super::moves`]).
+//! by its fields in the layout of a struct. Generated code only moves such values; the interpreter
+//! computes with them (see [`super::moves`]).
 
 use ir::{CompositeKind, Program, Type, TypeId};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The offset of a header's bits from its flag, and of a stack's elements from its next index.
+/// The offset of a header's bits from its validity flag, and of a stack's elements from its
+/// `nextIndex`.
 pub(crate) const DATA: u32 = 8;
 
-/// The offset from a header's flag to the length in bits of the varbit at its end, as a 32-bit
-/// number.
+/// The offset from a header's validity flag to the length in bits of the varbit at the header's
+/// end. The length is a 32-bit number.
 pub(crate) const TAIL: u32 = 4;
 
-/// A number of 1 to 64 bits. Action data may have up to 128 bits.
+/// The layout of a number of 1 to 64 bits. Action data may have up to 128 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Scalar {
     pub(crate) width: u32,
@@ -33,24 +34,24 @@ pub(crate) struct Scalar {
     pub(crate) storage: Storage,
 }
 
-/// The representation of a number in the frame.
+/// The representation of a number in the frame (the packet's working memory).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Storage {
     /// The machine's byte order, in 1, 2, 4 or 8 bytes.
     Native { bytes: u32 },
-    /// Network order, `bit` bits after the address. The address is that of the first bit of the
-    /// header in which the number is.
+    /// Network byte order. The number begins `bit` bits after the address, which is that of the
+    /// first bit of the header that contains the number.
     Packed { bit: u32 },
-    /// A part of a number of more than 64 bits, in network order, `bit` bits after the address of
-    /// that number, which has `bytes` bytes.
+    /// A part of a number of more than 64 bits, in network byte order. The part begins `bit` bits
+    /// after the address of the number, which has `bytes` bytes.
     Wide { bit: u32, bytes: u32 },
 }
 
-/// The layout in the frame of the values of a type.
+/// The layout of a type's values in the frame, the packet's working memory.
 #[derive(Clone, Debug)]
 pub(crate) enum Shape {
     Scalar(Scalar),
-    /// A header whose fields lie without padding, as in the packet.
+    /// A header whose fields are stored without padding, as in the packet.
     Header(Arc<Header>),
     /// A struct: each part with its offset, and the size of the struct in bytes.
     Struct(Arc<Vec<(u32, Shape)>>, u32),
@@ -68,8 +69,8 @@ pub(crate) enum Shape {
     Varbit {
         most: u32,
     },
-    /// A header whose fields are not as in the packet: after [`DATA`], it has the layout of a
-    /// struct of the size given, in bytes.
+    /// A header whose fields are stored differently than in the packet: after [`DATA`], it has the
+    /// layout of a struct with the given size in bytes.
     Loose(Arc<Vec<(u32, Shape)>>, u32),
     /// A header union: each member with its offset, and the size of the union in bytes.
     Union(Arc<Vec<(u32, Shape)>>, u32),
@@ -78,19 +79,19 @@ pub(crate) enum Shape {
         element: Arc<Shape>,
         size: u32,
     },
-    /// A type that the resolved form cannot represent, with the reason. A program may declare such
-    /// a variable as long as it does not use it.
+    /// A type that the resolved form cannot represent, with the reason. A program may declare
+    /// variables of this type but not use them.
     None(&'static str),
 }
 
-/// The layout of a header whose fields lie as in the packet.
+/// The layout of a header whose fields are stored without padding, as in the packet.
 #[derive(Debug)]
 pub(crate) struct Header {
     /// The number of bits of all fields, without the varbit at the end.
     pub(crate) bits: u32,
     pub(crate) fields: Vec<PackedField>,
     /// The maximum number of bits of the varbit at the end of the header. Zero if there is none. If
-    /// there is one, the other fields end at a byte.
+    /// there is one, it begins at a byte boundary.
     pub(crate) tail: u32,
 }
 
@@ -113,15 +114,16 @@ impl Header {
         self.tail.div_ceil(8)
     }
 
-    /// Returns the size in bytes of the header in the frame, including its validity flag and the
-    /// unused bytes at its end. It is a multiple of eight.
+    /// Returns the size in bytes that the header takes in the frame (the packet's working memory),
+    /// including its validity flag and the unused bytes at its end. It is a multiple of eight.
     pub(crate) fn size(&self) -> u32 {
         DATA + (self.bytes() + self.tail_bytes()).next_multiple_of(8) + 8
     }
 }
 
 impl Shape {
-    /// Returns the size in bytes of a value of this shape in the frame.
+    /// Returns the size in bytes of a value of this shape in the frame (the packet's working
+    /// memory).
     pub(crate) fn size(&self) -> u32 {
         match self {
             Self::Scalar(scalar) => match scalar.storage {
@@ -177,7 +179,7 @@ impl Shapes {
         shape
     }
 
-    /// Determines the shape of a type.
+    /// Determines the layout of a type's values.
     fn make(&mut self, program: &Program, type_id: TypeId) -> Shape {
         let native = |width: u32, signed: bool| {
             let bytes = width.div_ceil(8).next_power_of_two();
@@ -236,7 +238,7 @@ fn structure(shapes: Vec<Shape>) -> (Vec<(u32, Shape)>, u32) {
 }
 
 /// Returns the layout of a header without padding. Returns `None` if the header is too large, or if
-/// a field is not a number. A varbit at the end is permitted if it begins at a byte.
+/// a field is not a number. A varbit at the end is permitted if it begins at a byte boundary.
 fn header(program: &Program, fields: impl Iterator<Item = TypeId>) -> Option<Header> {
     let mut header = Header { bits: 0, fields: Vec::new(), tail: 0 };
     for field in fields {

@@ -2,9 +2,9 @@
 //! headers and metadata are not copied to it and back.
 //!
 //! P4 copies arguments to parameters before a call, and back after it (P4_16 specification, section
-//! 6.8). A parameter that is its argument has the same effect if no other name of the argument is
-//! used during the call. A control sees only its parameters and its own variables, so it suffices
-//! that no two arguments overlap of which one is written.
+//! 6.8). Storing a parameter in the place of its argument has the same effect if the argument is
+//! not accessed under another name during the call. A control sees only its parameters and its own
+//! variables, so it suffices that an argument that is written overlaps with no other argument.
 
 use super::shape::{Shape, Storage};
 use super::{Address, Offset, Outcome, Resolver};
@@ -15,14 +15,15 @@ use ir::{
 };
 use std::collections::HashMap;
 
-/// The calls of a program's controls, as far as parameters may share storage.
+/// The facts about the calls of controls that decide whether parameters may share the storage of
+/// arguments.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     /// The number of calls of each control by other controls and actions.
     counts: HashMap<ControlId, u32>,
-    /// Whether the program sends messages with v1model's `digest`. They are evaluated at the end of
-    /// ingress with the values that parameters had at the end of their control, so no parameter
-    /// shares storage.
+    /// Whether the program sends messages with v1model's `digest`. If so, no parameter shares
+    /// storage: the messages are evaluated at the end of ingress, with the values that parameters
+    /// had at the end of their control.
     has_digests: bool,
 }
 
@@ -47,7 +48,7 @@ impl Calls {
     }
 }
 
-/// The storage of an argument that is a place.
+/// The storage of an argument that is a variable or a part of one.
 struct Stored {
     offset: Offset,
     size: u32,
@@ -62,8 +63,8 @@ impl Stored {
 }
 
 impl Resolver<'_> {
-    /// Gives parameters of a control the storage of their arguments, where that has the same effect
-    /// as copies. Must be called before the control is resolved.
+    /// Lets parameters of a control share the storage of their arguments, where that has the same
+    /// effect as copies. Must be called before the control is resolved.
     pub(super) fn share_parameters(&mut self, id: ControlId, arguments: &[Argument]) -> Outcome {
         if !self.calls.is_only(id) {
             return Ok(());
@@ -117,7 +118,7 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// Returns whether the value in a place has the representation that a variable of its type has.
+    /// Returns whether the value in a place is stored in the same way as a variable of its type.
     fn is_stored_alike(&mut self, place: &Place) -> Outcome<bool> {
         let found = self.resolve(place)?;
         Ok(match found.shape {
@@ -133,7 +134,8 @@ impl Resolver<'_> {
     }
 }
 
-/// Returns the place that an argument is, and whether the call writes it.
+/// Returns the variable, or part of one, that an argument names, and whether the call writes it.
+/// Returns `None` for an argument that is an expression.
 fn place_of(argument: &Argument) -> Option<(&Place, bool)> {
     match argument {
         Argument::In(value) => match &value.kind {

@@ -1,4 +1,5 @@
-//! Resolves statements. A call becomes copies of its arguments around the call.
+//! Translates statements to the resolved form. A call becomes copies of its arguments around the
+//! call.
 
 mod call;
 mod copy;
@@ -285,7 +286,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// Resolves a call of an extern function.
+    /// Translates a call of an extern function to statements of the resolved program, which are
+    /// appended to `out`.
     fn function(
         &mut self,
         function: &ExternFunction,
@@ -369,8 +371,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// Returns the metadata that `mark_to_drop` changes: its argument. An older form of
-    /// `mark_to_drop` has no argument, and changes all standard metadata of the program.
+    /// Returns the metadata that `mark_to_drop` changes: its argument. In its older form without an
+    /// argument, it changes all standard metadata of the program.
     fn marked(&self, arguments: &[ir::Argument]) -> Vec<Place> {
         match arguments.first() {
             Some(

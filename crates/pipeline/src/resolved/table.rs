@@ -1,4 +1,4 @@
-//! Resolves tables: their keys, and the actions that run for their entries.
+//! Translates tables to the resolved form: their keys, and the actions that run for their entries.
 
 use super::statement::Formal;
 use super::{
@@ -37,7 +37,7 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// Resolves a packed table, which generated code looks up.
+    /// Translates a packed table, in which generated code looks up packets, to the resolved form.
     fn packed_table(&mut self, id: TableId, table: &ir::Table) -> Outcome<Table> {
         let layout = self.layout;
         let packed = EntryLayout::new(layout, table);
@@ -132,15 +132,15 @@ impl Resolver<'_> {
         Ok(Table { before_keys, keys, actions, packed, members, general, directs, interpreted })
     }
 
-    /// Returns the place of a table whose lookups are left to the interpreter, and a description of
-    /// them with the reason.
+    /// Returns the place in the source of a table in which the interpreter looks up packets, and a
+    /// description with the reason `why`.
     fn lookups_of(&self, table: &ir::Table, why: &str) -> (String, String) {
         let name = &table.name;
         (self.layout.place_in_source(table.location), format!("the lookup in table {name} ({why})"))
     }
 
-    /// Resolves a table that the interpreter looks up, for the reason `why`, and whose actions code
-    /// runs.
+    /// Translates a table in which the interpreter looks up packets, for the reason `why`, to the
+    /// resolved form. Generated code runs the table's actions.
     fn general_table(&mut self, table: &ir::Table, why: String) -> Outcome<Table> {
         let layout = self.layout;
         let before_keys = self.block(&table.before_keys)?;
@@ -171,9 +171,9 @@ impl Resolver<'_> {
         }
     }
 
-    /// Resolves a table's key. A field of an invalid header matches as zero, as in BMv2
-    /// (`src/bm_sim/match_units.cpp`), even if the key is only a slice of the field or the field
-    /// under a mask.
+    /// Translates a table's key to an expression of the resolved program. A field of an invalid
+    /// header counts as zero, as in BMv2 (`src/bm_sim/match_units.cpp`), even if the key is only a
+    /// slice of the field or the field under a mask.
     pub(super) fn key(&mut self, key: &ir::Expression) -> Outcome<Expression> {
         let value = self.expression(key)?;
         let header = self.header_of_key(key)?;
@@ -192,8 +192,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// Resolves a table's key of more than 64 bits. Returns its parts, the least significant one
-    /// first.
+    /// Translates a table's key of more than 64 bits to its parts, the least significant one first.
     pub(super) fn wide_key(&mut self, key: &ir::Expression) -> Outcome<Vec<KeyPart>> {
         let header = self.header_of_key(key)?;
         let parts = self.parts_of_key(key)?;
@@ -201,8 +200,8 @@ impl Resolver<'_> {
         Ok(parts.into_iter().map(valid).collect())
     }
 
-    /// Resolves an action of a table. Returns it with the offset and shape of each parameter that
-    /// the control plane sets.
+    /// Translates an action of a table to the resolved form. Returns it with the offset and shape
+    /// of each parameter that the control plane sets.
     fn table_action(
         &mut self,
         reference: &ir::ActionReference,
@@ -245,7 +244,7 @@ impl Resolver<'_> {
     }
 
     /// Returns whether an action of PNA calls externs that run in the interpreter and may depend on
-    /// the table's last lookup.
+    /// the lookup that selected the action.
     fn reads_lookup(&mut self, id: ir::ActionId) -> Outcome<bool> {
         use ir::ExternFunction as Of;
         let adds = self.missed()?.is_some();
@@ -275,7 +274,7 @@ impl Resolver<'_> {
         adds
     }
 
-    /// Calls `with` for each call of an extern in an action and in the code that the action calls.
+    /// Calls `with` for each call of an extern in an action, and in the code that the action calls.
     fn each_call(&self, id: ir::ActionId, with: &mut dyn FnMut(&ExternCallee)) {
         let program = &self.layout.program;
         let body = program.actions.get(id.index()).map(|action| &action.body);
@@ -301,8 +300,8 @@ impl Resolver<'_> {
     }
 }
 
-/// Returns the value of a table's key that is zero if the given header, of which it is a field, is
-/// invalid.
+/// Returns an expression for a table's key that is a field of `header`. The expression is zero if
+/// the header is invalid.
 fn if_valid(header: Option<super::Address>, value: Expression) -> Expression {
     match header {
         Some(header) => Expression::LoadIfValid { header, value: Box::new(value) },

@@ -1,10 +1,10 @@
-//! Unrolls parsers that fill header stacks: a state is copied for each combination of next indexes
-//! with which packets reach it.
+//! Unrolls parsers that fill header stacks: a state is copied for each combination of `nextIndex`
+//! values with which packets reach it.
 //!
 //! A loop that fills a stack becomes a chain of states in which every element has a fixed offset.
-//! Unrolling requires that the indexes depend only on the path through the states: the stacks
-//! belong to an `out` parameter, so they begin empty, and only extraction changes their indexes. A
-//! loop that fills no stack stays a loop.
+//! Unrolling requires that the indexes depend only on the path through the states. Therefore, the
+//! stacks must belong to an `out` parameter, so that they begin empty, and only extraction may
+//! change their indexes. A loop that fills no stack stays a loop.
 
 use super::shape::{Scalar, Shape, Storage};
 use super::{
@@ -17,11 +17,12 @@ use std::collections::{BTreeMap, HashMap};
 /// The maximum number of states of an unrolled parser.
 const MAX_STATES: usize = crate::layout::UNROLLED as usize;
 
-/// The next index of each header stack, by the offset of the stack in the frame.
+/// The `nextIndex` of each header stack, by the offset of the stack in the frame (the packet's
+/// working memory).
 pub(super) type NextIndexes = BTreeMap<Offset, u32>;
 
-/// The states of an unrolled parser: each is a state of the program together with the next indexes
-/// of the stacks there.
+/// The states of an unrolled parser. Each is a state of the program together with the `nextIndex`
+/// that each stack has there.
 #[derive(Default)]
 struct Ways {
     ways: Vec<(u32, NextIndexes)>,
@@ -29,8 +30,8 @@ struct Ways {
 }
 
 impl Ways {
-    /// Returns the number of the unrolled state for a state of the program and the stacks' next
-    /// indexes. Adds the unrolled state if it is new.
+    /// Returns the number of the unrolled state for a state of the program and the `nextIndex` of
+    /// each stack. Adds the unrolled state if it is new.
     fn number(&mut self, state: u32, next: &NextIndexes) -> u32 {
         ir::meter::count(next.len());
         let Self { ways, numbers } = self;
@@ -42,7 +43,7 @@ impl Ways {
 }
 
 /// Returns whether the statements of a parser permit unrolling. They do not if they contain a call
-/// or a loop, which may change a stack's next index. Without this check, such a parser would be
+/// or a loop, which may change a stack's `nextIndex`. Without this check, such a parser would be
 /// resolved twice, and its subparsers twice at each level of nesting.
 pub(super) fn can_unroll(parser: &ir::Parser) -> bool {
     use ir::StatementKind as Kind;
@@ -72,8 +73,8 @@ pub(super) fn can_unroll(parser: &ir::Parser) -> bool {
 }
 
 impl Resolver<'_> {
-    /// Unrolls a parser. Returns `None` if it has no header stacks, or if their next indexes do not
-    /// depend on the path through the states alone.
+    /// Unrolls a parser. Returns `None` if it has no header stacks, or if their `nextIndex` values
+    /// do not depend only on the path through the states.
     pub(super) fn unrolled(&mut self, parser: &ir::Parser) -> Outcome<Option<Parser>> {
         let mut next = NextIndexes::new();
         for parameter in parser.parameters.iter().filter(|one| one.direction == Direction::Out) {
@@ -98,8 +99,8 @@ impl Resolver<'_> {
         found
     }
 
-    /// Resolves a parser with a copy of each state for each combination of next indices of its
-    /// header stacks. Returns `None` if there are too many.
+    /// Translates a parser to the resolved form, with a copy of each state for each combination of
+    /// `nextIndex` values of its header stacks. Returns `None` if there are too many.
     fn all_ways(&mut self, parser: &ir::Parser, next: NextIndexes) -> Outcome<Option<Parser>> {
         let (steps, gathers) = (self.steps.len(), self.gathers.len());
         self.next = Some(next.clone());
@@ -150,8 +151,8 @@ impl Resolver<'_> {
         Ok((is_plain && stays).then_some(Parser { prologue, states, start }))
     }
 
-    /// Returns the next index of a header stack in the current state of a parser that is being
-    /// unrolled. Returns `None` if no parser is, or if the index is not known.
+    /// Returns the `nextIndex` of a header stack in the current state of the parser that is being
+    /// unrolled. Returns `None` if no parser is being unrolled, or if the index is not known.
     pub(super) fn next_index(&self, stack: Offset) -> Option<u32> {
         self.next.as_ref()?.get(&stack).copied()
     }
@@ -171,10 +172,10 @@ impl Resolver<'_> {
         })
     }
 
-    /// Increments the next index of a header stack when a parser that is being unrolled extracts
-    /// the stack's next element. Returns the statement that stores the new index, a constant, in
-    /// the frame. Returns `None` if no parser is being unrolled, or if the index of the stack is
-    /// not known.
+    /// Increments the known `nextIndex` of a header stack when the parser that is being unrolled
+    /// extracts the stack's next element. Returns the statement that stores the new index, a
+    /// constant, in the frame. Returns `None` if no parser is being unrolled, or if the index of
+    /// the stack is not known.
     pub(super) fn counted_up(&mut self, stack: Offset) -> Option<Statement> {
         let index = self.next.as_mut()?.get_mut(&stack)?;
         *index += 1;
@@ -184,7 +185,7 @@ impl Resolver<'_> {
     }
 }
 
-/// The representation of a stack's next index in the frame.
+/// The layout of a stack's `nextIndex` in the frame (the packet's working memory).
 const NEXT: Scalar = Scalar { width: 32, signed: false, storage: Storage::Native { bytes: 4 } };
 
 /// Adds all header stacks in a value to `next`, as empty stacks.
@@ -200,8 +201,8 @@ fn stacks_in(offset: Offset, shape: &Shape, next: &mut NextIndexes) {
     }
 }
 
-/// Returns whether a statement may change the next index of a stack in `next` in another way than
-/// by extraction.
+/// Returns whether a statement may change the `nextIndex` of a stack in `next` other than by
+/// extraction.
 fn moves_otherwise(statement: &Statement, next: &NextIndexes) -> bool {
     let within =
         |start: Offset, bytes: u32| next.range(start..start.saturating_add(bytes)).count() > 0;

@@ -1,5 +1,5 @@
-//! Resolves operations on numbers of more than 64 bits that work part by part: moves, comparisons,
-//! and bitwise operators.
+//! Translates those operations on numbers of more than 64 bits that can be done part by part:
+//! moves, comparisons, and bitwise operators.
 //!
 //! A part has at most 64 bits and is loaded and stored as a number of its own. Parts are counted
 //! from the least significant one. Operations with a carry from part to part are left to the
@@ -10,11 +10,12 @@ use super::{Address, Block, Expression, Field, KeyPart, Outcome, Resolver, State
 use ir::bits::Bits;
 use ir::{BinaryOperator, ExpressionKind, Place, Projection, Type, TypeId, UnaryOperator, Value};
 
-/// The sizes of parts in bits. Parts have 64 bits if all of them then begin at a byte, otherwise
-/// 32.
+/// The possible sizes of parts in bits. Parts have 64 bits if all of them then begin at byte
+/// boundaries, and otherwise 32.
 const SIZES: [u32; 2] = [64, 32];
 
-/// A number of more than 64 bits in the frame: bits of a header, or whole bytes elsewhere.
+/// A number of more than 64 bits in the frame (the packet's working memory): bits of a header, or
+/// whole bytes elsewhere.
 #[derive(Clone, Copy)]
 pub(super) struct WidePlace {
     pub(super) address: Address,
@@ -26,14 +27,14 @@ pub(super) struct WidePlace {
 }
 
 impl WidePlace {
-    /// Returns the address of the header that the number is a field of, or `None` if it is none.
+    /// Returns the address of the header if the number is a field of one, or `None` otherwise.
     pub(super) fn header(&self) -> Option<Address> {
         let offset = self.address.offset.checked_sub(DATA).filter(|_| self.bytes.is_none())?;
         Some(Address { offset, ..self.address })
     }
 
-    /// Returns bits `high` to `low` of the number as a field, or `None` if they touch more than
-    /// eight bytes.
+    /// Returns the bits `high` to `low` of the number as a field, or `None` if they extend over
+    /// more than eight bytes.
     fn part(&self, high: u32, low: u32) -> Option<Field> {
         let (bit, width) = (self.bit + self.width - 1 - high, high - low + 1);
         let storage = match self.bytes {
@@ -51,8 +52,8 @@ impl WidePlace {
     }
 }
 
-/// Returns the highest and lowest bit of each part of a number of `width` bits, for parts of `size`
-/// bits.
+/// Splits a number of `width` bits into parts of `size` bits, and returns the highest and lowest
+/// bit of each part.
 fn ranges(width: u32, size: u32) -> impl Iterator<Item = (u32, u32)> {
     (0..width).step_by(size as usize).map(move |low| ((low + size).min(width) - 1, low))
 }
@@ -66,7 +67,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Resolves a place that must be a number of more than 64 bits.
+    /// Determines the address of a place that must be a number of more than 64 bits.
     pub(super) fn wide_place(&mut self, place: &Place) -> Outcome<WidePlace> {
         let none = "a number of more than 64 bits that is in no header and no variable";
         if let Some((Projection::Field(position), path)) = place.path.split_last() {
@@ -95,7 +96,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Resolves bits `high` to `low` of a number of more than 64 bits.
+    /// Determines the address of the bits `high` to `low` of a number of more than 64 bits.
     pub(super) fn wide_slice(&mut self, place: &Place, high: u32, low: u32) -> Outcome<Field> {
         match self.wide_place(place)?.part(high, low) {
             Some(field) => Ok(field),
@@ -121,7 +122,7 @@ impl Resolver<'_> {
         self.wide_width(type_id).map(|_| (whole, *high, *low))
     }
 
-    /// Resolves an assignment to a number of more than 64 bits, or to a slice of one.
+    /// Translates an assignment to a number of more than 64 bits, or to a slice of one.
     pub(super) fn assign_wide(
         &mut self,
         place: &Place,
@@ -138,10 +139,11 @@ impl Resolver<'_> {
         self.store_wide(to, value, out)
     }
 
-    /// Resolves the initialisation of a variable with more than 64 bits.
+    /// Translates the initialisation of a variable with more than 64 bits.
     pub(super) fn initialise_wide(
         &mut self,
-        (offset, width): (u32, u32),
+        offset: u32,
+        width: u32,
         value: &ir::Expression,
         out: &mut Block,
     ) -> Outcome {
@@ -160,8 +162,8 @@ impl Resolver<'_> {
         self.refuse("a number of more than 64 bits")
     }
 
-    /// Resolves a table's key of more than 64 bits. Returns its parts, the least significant one
-    /// first, without regard to the validity of headers.
+    /// Translates a table's key of more than 64 bits to its parts, the least significant one first.
+    /// Whether the key's header is valid is not taken into account.
     pub(super) fn parts_of_key(&mut self, key: &ir::Expression) -> Outcome<Vec<KeyPart>> {
         let refused = "a key of more than 64 bits that is not computed part by part";
         let Some(width) = self.wide_width(key.type_id) else { return self.refuse(refused) };
@@ -177,11 +179,12 @@ impl Resolver<'_> {
         self.refuse(refused)
     }
 
-    /// Resolves `==` and `!=` of numbers of more than 64 bits.
+    /// Translates a comparison of numbers of more than 64 bits with `==` or `!=`.
     pub(super) fn compare_wide(
         &mut self,
         operator: BinaryOperator,
-        (left, right): (&ir::Expression, &ir::Expression),
+        left: &ir::Expression,
+        right: &ir::Expression,
     ) -> Outcome<Option<Expression>> {
         use BinaryOperator as Of;
         let Some(width) = self.wide_width(left.type_id) else { return Ok(None) };

@@ -1,8 +1,8 @@
-//! The packet replication engine: multicast groups and clone sessions, with the replicas that take
-//! the place of others while ports are down.
+//! The packet replication engine: multicast groups and clone sessions, and backup replicas that are
+//! made while the ports of others are down.
 //!
-//! What packets use is computed when a group, a session or a port changes, so that a packet finds a
-//! list of replicas whose ports are up as far as the configuration permits.
+//! The replicas to make are computed when a group, a session or a port changes. Packets therefore
+//! find a list of replicas whose ports are up, as far as there are backups.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, RwLock};
@@ -15,17 +15,18 @@ use crate::sync::{read, write};
 pub struct Replica {
     /// The port to which the copy goes.
     pub port: u32,
-    /// The number by which egress tells the copy from others: `egress_rid` of v1model, `instance`
-    /// of PSA.
+    /// The number by which egress distinguishes the copy from others: `egress_rid` in v1model,
+    /// `instance` in PSA.
     pub instance: u16,
 }
 
 /// The backups of replicas, by the position of the replica in its list. While the port of a replica
-/// is down, the first backup whose port is up takes its place. If all ports are down, the replica
-/// itself is made. (P4Runtime 1.5, section 9.5.1; it permits to make none instead.)
+/// is down, the first backup whose port is up is made instead. If the ports of all backups are down
+/// too, the replica itself is made. (P4Runtime 1.5, section 9.5.1, which also permits to make
+/// none.)
 pub type Backups = BTreeMap<usize, Vec<Replica>>;
 
-/// The copies that a packet for a multicast group becomes.
+/// The replicas that are made of a packet for a multicast group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Replicas {
     /// The copies, in the order in which they are made.
@@ -40,15 +41,14 @@ impl From<Vec<Replica>> for Replicas {
     }
 }
 
-/// A clone session (`mirroring session` of BMv2): the copies that a request to clone a packet
-/// makes.
+/// A clone session (`mirroring session` in BMv2): the copies that are made when a packet is cloned.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CloneSession {
     /// The copies that the session makes.
     pub replicas: Vec<Replica>,
     /// The backups of the copies.
     pub backups: Backups,
-    /// A multicast group to whose ports the session sends further copies, if any.
+    /// A multicast group for which further copies are made, if any.
     pub multicast_group: Option<u32>,
     /// The class of service of the copies.
     pub class_of_service: u32,
@@ -67,14 +67,15 @@ pub(crate) struct Replication {
     ports_down: Arc<RwLock<BTreeSet<u32>>>,
 }
 
-/// A multicast group as it was configured, and the replicas that packets for it become at present.
+/// A multicast group as it was configured, and the replicas that are made at present, with the
+/// ports that are up.
 #[derive(Debug)]
 struct Group {
     configured: Replicas,
     present: Arc<[Replica]>,
 }
 
-/// A clone session as it was configured, and as packets use it at present.
+/// A clone session as it was configured, and with the replicas that are made at present.
 #[derive(Debug)]
 struct Session {
     configured: CloneSession,
@@ -82,20 +83,20 @@ struct Session {
 }
 
 impl Replication {
-    /// Creates an engine without groups. `ports_down` is the set of the ports that are down, which
-    /// others change; [`Self::ports_changed`] must be called after each change.
+    /// Creates an engine without groups. `ports_down` is the set of the ports that are down. The
+    /// caller changes the set, and must call [`Self::ports_changed`] after each change.
     pub(crate) fn new(ports_down: Arc<RwLock<BTreeSet<u32>>>) -> Self {
         Self { groups: RwLock::default(), sessions: RwLock::default(), ports_down }
     }
 
-    /// Returns the copies that a packet for a multicast group becomes at present. There are none
-    /// for an unknown group.
+    /// Returns the replicas that are made at present of a packet for a multicast group. There are
+    /// none for an unknown group.
     pub(crate) fn replicas(&self, group: u32) -> Arc<[Replica]> {
         let groups = read(&self.groups);
         groups.get(&group).map(|group| Arc::clone(&group.present)).unwrap_or_default()
     }
 
-    /// Returns a clone session, with the replicas that it makes at present.
+    /// Returns a clone session, with the replicas that are made at present.
     pub(crate) fn clone_session(&self, session: u32) -> Option<Arc<CloneSession>> {
         read(&self.sessions).get(&session).map(|session| Arc::clone(&session.present))
     }
@@ -137,7 +138,7 @@ impl Replication {
         }
     }
 
-    /// Chooses replicas and backups again, after ports went up or down.
+    /// Chooses between replicas and backups again, after ports went up or down.
     pub(crate) fn ports_changed(&self) {
         let mut groups = write(&self.groups);
         let down = read(&self.ports_down);
@@ -158,13 +159,13 @@ impl Replication {
 }
 
 impl CloneSession {
-    /// Returns the session with the replicas that it makes while these ports are down.
+    /// Returns the session with the replicas that are made while the ports in `down` are down.
     fn present(&self, down: &BTreeSet<u32>) -> Self {
         Self { replicas: present(&self.replicas, &self.backups, down), ..self.clone() }
     }
 }
 
-/// Returns the replicas that are made while these ports are down.
+/// Returns the replicas that are made while the ports in `down` are down.
 fn present(replicas: &[Replica], backups: &Backups, down: &BTreeSet<u32>) -> Vec<Replica> {
     let chosen = replicas.iter().enumerate().map(|(position, replica)| {
         let backups = backups.get(&position).into_iter().flatten();
@@ -182,7 +183,8 @@ mod tests {
         Replica { port, instance }
     }
 
-    /// The group of the example in section 9.5.1 of P4Runtime 1.5, as far as its third replica.
+    /// The multicast group of the example in section 9.5.1 of P4Runtime 1.5, up to its third
+    /// replica.
     fn group() -> Replicas {
         let replicas = vec![replica(5, 1), replica(12, 2), replica(18, 3)];
         let second = vec![replica(13, 5)];

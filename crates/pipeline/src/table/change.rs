@@ -1,11 +1,11 @@
 //! Changes that packets make to their entries by way of a controller (`update = "digest"` of
 //! `@tableconfig`).
 //!
-//! The action of such a packet does not change its entry. The new values of the action's reference
-//! parameters become a message instead, and the entry is changed when the message returns from a
-//! controller (Simon et al., ANCS 2021, section 5.1). A packet that arrives in the meantime finds
-//! the old values. If it changes the entry too, the message that is written last wins, and
-//! [`crate::Core::change_entry`] reports that it overwrote a change.
+//! The action that runs for such a packet does not change the entry. Instead, the new values of the
+//! action's reference parameters are sent as a message, and the entry is changed when the message
+//! returns from a controller (Simon et al., ANCS 2021, section 5.1). A packet that arrives in the
+//! meantime finds the old values. If it changes the entry too, the message that is written last
+//! wins, and [`crate::Core::change_entry`] reports that it overwrote a change.
 
 use super::TableState;
 use super::entry::ActionCall;
@@ -17,7 +17,8 @@ use ir::{TableId, UpdateMethod};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// The maximum number of requested changes that wait for a controller. Further ones are dropped.
+/// The maximum number of requested changes that may wait for a controller. Further ones are
+/// dropped.
 const ROOM: usize = 1 << 16;
 
 /// A change that an action requests for its entry, and that a controller carries out.
@@ -27,19 +28,19 @@ pub struct EntryChange {
     pub table: TableId,
     /// The entry that is to be changed.
     pub entry: EntryHandle,
-    /// The action of the entry with the arguments that the packet found.
+    /// The action of the entry, with the arguments that it had for the packet.
     pub before: ActionCall,
     /// The same action, with the new values of its reference parameters.
     pub after: ActionCall,
 }
 
-/// Whether an entry had been changed between the packet that requested a change and the change
-/// itself.
+/// Whether an entry was changed by another request between the packet that requested a change and
+/// the change itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Changed {
     /// The entry had not changed since the packet found it.
     AsFound,
-    /// The entry had changed since the packet found it. That earlier change is lost.
+    /// The entry had changed since the packet found it. The earlier change is overwritten and lost.
     Overwritten,
 }
 
@@ -90,7 +91,7 @@ pub(crate) struct Left<'l> {
 }
 
 impl TableState {
-    /// Writes the parameters that an action has changed to its entry, or requests the change from a
+    /// Writes an action's changed parameters to its entry, or requests the change from a
     /// controller, as the table's `@tableconfig` specifies. Parameters of the default action are
     /// always written immediately.
     pub(crate) fn leave(&self, table: TableId, left: Left<'_>, changes: &EntryChanges) {

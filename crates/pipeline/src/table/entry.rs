@@ -12,9 +12,9 @@ use std::time::Duration;
 /// An entry of a table, as the control plane writes and reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableEntry {
-    /// The match of each key of the table, in order; [`FieldMatch::Any`] for selector keys.
+    /// The match for each key of the table, in order. It is [`FieldMatch::Any`] for selector keys.
     pub matches: Vec<FieldMatch>,
-    /// The priority. Of several matching entries, the one with the larger number wins. It is zero
+    /// The priority. If several entries match, the one with the largest priority wins. It is zero
     /// in tables that have only exact and lpm keys.
     pub priority: u32,
     /// The action that runs on a hit.
@@ -23,8 +23,8 @@ pub struct TableEntry {
     pub idle_timeout: Option<Duration>,
 }
 
-/// The match of one key of an entry. Enumerations and errors are represented by their position, in
-/// 32 bits, and `bool` by one bit.
+/// The match for one key of an entry. Values of enumerations and errors are represented by their
+/// position, in 32 bits, and `bool` by one bit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum FieldMatch {
     /// The key equals this value.
@@ -43,7 +43,8 @@ pub enum FieldMatch {
         /// The mask. The bits that are set in it are compared.
         mask: Bits,
     },
-    /// The key is in a range, whose ends are inclusive, in the order of the key's type.
+    /// The key is in a range. Both ends belong to the range, and values are ordered as in the key's
+    /// type.
     Range {
         /// The smallest value of the range.
         low: Bits,
@@ -77,7 +78,7 @@ pub struct ActionCall {
     pub arguments: Vec<Value>,
 }
 
-/// A member of a group that belongs to one entry alone.
+/// A member of a one-shot group, which belongs to a single entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WeightedAction {
     /// The action that runs if the hash chooses this member.
@@ -91,7 +92,7 @@ pub struct WeightedAction {
 /// A group of an action selector.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Group {
-    /// The members. The switch orders them by their identifiers, and the hash chooses a position in
+    /// The members. The switch orders them by their identifiers, and a hash chooses a position in
     /// that order.
     pub members: Vec<GroupMember>,
     /// The maximum sum of the members' weights. Zero stands for no limit.
@@ -194,7 +195,7 @@ impl FieldMatch {
     }
 }
 
-/// Converts an action call that the program declares for a table: that of an entry, or the default
+/// Converts an action call that the program declares for a table, in an entry or as the default
 /// action. Returns `None` if the program is damaged.
 pub(super) fn from_program(
     layout: &Layout,
@@ -261,7 +262,8 @@ pub(super) fn matches_from_program(
         .collect()
 }
 
-/// Returns the length of the prefix that a mask selects, or `None` if its set bits are no prefix.
+/// Returns the length of the prefix that a mask selects, or `None` if its set bits do not form a
+/// prefix.
 fn prefix_of(mask: &Bits) -> Option<u32> {
     let length = (0..mask.width()).rev().take_while(|position| mask.bit(*position)).count() as u32;
     let prefix = Bits::prefix_mask(mask.width(), length);

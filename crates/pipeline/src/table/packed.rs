@@ -29,7 +29,7 @@ use tables::{
     TableSettings, Wait, WorkerGroup,
 };
 
-/// The position of an action in the list of a table, and the bytes of its parameters.
+/// The position of an action in the table's list of actions, and the bytes of its parameters.
 type ActionData = (u16, Arc<[u8]>);
 
 /// The entries of one table in the form in which machine code reads them. See the [module](self).
@@ -37,10 +37,10 @@ type ActionData = (u16, Arc<[u8]>);
 pub(crate) struct CompiledTable {
     pub(crate) layout: Arc<EntryLayout>,
     entries: PackedTable,
-    /// The action of each entry, by the position in the table's list, with its parameters, by the
-    /// key of the entry. Empty unless entries hold the addresses of parameters.
+    /// For each entry, by its key, the position of its action in the table's list and the action's
+    /// parameters. Empty unless entries hold only the addresses of parameters.
     data: Mutex<HashMap<u128, ActionData>>,
-    /// The lists of members from which packets choose, if entries run members of an action profile.
+    /// The lists from which packets choose members, if entries run members of an action profile.
     choosing: Option<Choosing>,
 }
 
@@ -88,8 +88,8 @@ impl CompiledTable {
         Some(key)
     }
 
-    /// Inserts an entry with the given packed parameters. Returns the key under which it is stored,
-    /// or `None` if there is no space.
+    /// Inserts an entry with the given packed parameters, `bytes`. Returns the key under which it
+    /// is stored, or `None` if there is no space.
     fn put_in(&self, entry: &Arc<Stored>, action: u16, mut bytes: [u8; 32]) -> Option<u128> {
         self.layout.set_owner(&mut bytes, entry.account_address());
         let (action, parameters) = (tables::ActionId(action), self.parameters(&bytes));
@@ -103,8 +103,9 @@ impl CompiledTable {
         self.entries.insert(of, action, parameters).ok()
     }
 
-    /// Sets the method by which changes wait between two replicas. Behind addresses, packets could
-    /// read parameters that are gone after a fixed time, so such changes always wait for packets.
+    /// Sets how changes wait before they go from one replica to the other. If entries hold
+    /// addresses of parameters, changes always wait for packets: after a fixed time, a packet that
+    /// follows an address could read parameters that have been freed.
     pub(super) fn set_wait(&self, wait: Wait) {
         self.entries.set_wait(if self.layout.by_address { Wait::Quiescent } else { wait });
     }
@@ -138,8 +139,9 @@ impl CompiledTable {
         self.unpack(before, action.0, &bytes)
     }
 
-    /// Returns the action of an entry from its position in the table's list and the bytes of the
-    /// entry, or from what was behind the address that the entry held.
+    /// Returns the action of an entry, given the action's position in the table's list and the
+    /// bytes of the entry. If the entry held the address of its parameters, `behind` is the action
+    /// with the parameters at that address.
     fn unpack(
         &self,
         behind: Option<ActionData>,
@@ -153,8 +155,8 @@ impl CompiledTable {
         }
     }
 
-    /// Writes the parameters that an action has changed to the entry with this key. Does nothing if
-    /// the entry has another action by now.
+    /// Writes an action's changed parameters to the entry with this key. Does nothing if the entry
+    /// has another action by now.
     pub(super) fn leave(&self, key: u128, action: ActionId, values: &[(usize, Value)]) {
         self.entries.change(key, |position, bytes| {
             let is_it = self.layout.position(action) == Some(position.0);
@@ -177,7 +179,7 @@ impl CompiledTable {
         }
     }
 
-    /// Returns the packed action of some entry, or `None` if the table is empty.
+    /// Returns the packed action of any entry, or `None` if the table is empty.
     pub(crate) fn any(&self) -> Option<PackedAction> {
         let mut bytes = [0; 32];
         if self.layout.by_address {
@@ -196,14 +198,14 @@ impl CompiledTable {
     }
 }
 
-/// Returns the design by which the crate `tables` stores a packed table: the one that
-/// `@tableconfig` names, with simplifications if packets do not write entries.
+/// Returns the design with which the crate `tables` stores a packed table. It is the one that
+/// `@tableconfig` specifies, simplified if packets do not write entries.
 pub(crate) fn design(storage: TableStorage, layout: &EntryLayout) -> Design {
     let design = table_design(storage);
     if layout.writing() == 0 { design.without_writers() } else { design }
 }
 
-/// Returns the design in the crate `tables` that a table's `@tableconfig` names.
+/// Returns the design in the crate `tables` that a table's `@tableconfig` specifies.
 #[must_use]
 pub fn table_design(storage: TableStorage) -> Design {
     let TableStorage { store, replicas, update, synchronised } = storage;

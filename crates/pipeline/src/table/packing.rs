@@ -1,9 +1,11 @@
-//! The packed layout of a table's entries: all keys are in one number, and the parameters of the
-//! action in a few words, or behind an address if they take more.
+//! The packed layout of a table's entries. All keys together are one number. The parameters of the
+//! action are in a few words of the entry, or, if they are larger, in other memory whose address
+//! the entry holds.
 //!
 //! If some keys are not matched exactly, or all keys together have more than 128 bits, the best
-//! entry is searched first, and the number of that entry is the key under which it is stored. Machine code and the packed table that it shares with
-//! the interpreter ([`super::packed`]) use the same layout.
+//! entry is searched first, and the number of that entry is the key under which it is stored.
+//! Machine code and the packed table that it shares with the interpreter ([`super::packed`]) use
+//! the same layout.
 
 use super::entry::{self, ActionCall, FieldMatch};
 use super::shape::{Ageing, KeyShape};
@@ -21,29 +23,30 @@ const MAX_KEY: u32 = 128;
 const NUMBER: u32 = 32;
 /// The maximum size in bytes of the packed parameters in an entry.
 const MAX_PARAMETERS: u32 = 32;
-/// The maximum size in bytes of an action's packed parameters behind an address.
+/// The maximum size in bytes of an action's packed parameters that an entry refers to by their
+/// address.
 const MAX_DATA: u32 = 4096;
 /// The maximum width in bits of an action's parameter.
 const MAX_NUMBER: u32 = 128;
 /// The size of an address in bytes.
 const ADDRESS: u32 = size_of::<*const u8>() as u32;
-/// The maximum number of actions of a packed table. Each has a bit in a 64-bit word.
+/// The maximum number of actions of a packed table. Each action has a bit in a 64-bit word.
 const MAX_ACTIONS: usize = 63;
 
 /// The layout of the packed entries of one table.
 #[derive(Debug)]
 pub(crate) struct EntryLayout {
-    /// The width in bits of each matched key, and its position in the packed key as the number of
+    /// For each matched key, its width in bits, and its position in the packed key: the number of
     /// bits to its right.
     keys: Vec<(u32, u32)>,
     /// The positions of the matched keys among all keys of the table. Keys that are only inputs of
     /// an action selector's hash are left out.
     matched: Vec<usize>,
-    /// The match kind of each matched key. `None` if all keys are matched exactly and have at most
-    /// 128 bits together.
+    /// The match kind of each matched key. `None` if all keys are matched exactly and together have
+    /// at most 128 bits.
     fields: Option<Vec<MatchField>>,
-    /// The number of 64-bit words of a packed key in memory, the most significant one first. `None`
-    /// if keys have at most 128 bits, which generated code passes as two words.
+    /// The number of 64-bit words of a packed key that is passed in memory, the most significant
+    /// word first. `None` if keys have at most 128 bits, which generated code passes as two words.
     pub(crate) words_in_memory: Option<usize>,
     /// The width in bits of the key under which an entry is stored.
     pub(crate) key_bits: u32,
@@ -52,19 +55,19 @@ pub(crate) struct EntryLayout {
     pub(crate) by_address: bool,
     /// The layouts of the table's actions, in the table's order.
     pub(crate) actions: Vec<ActionLayout>,
-    /// The offset in an entry's packed parameters of the address of its account, after all
-    /// parameters. `None` if the entry has no counters, meters or timeout and packets neither add
-    /// entries to the table nor defer changes of them.
+    /// The offset, after all parameters in an entry, of the address of the entry's account (its
+    /// counters, meters and timer). `None` if the entry has no counters, meters or timeout, and
+    /// packets neither add entries to the table nor request changes of them.
     pub(crate) owner: Option<u32>,
-    /// Whether an action changes its entry, but not in place: the new values are written when it
-    /// ends.
+    /// Whether an action changes its entry but does not write to it directly: the new values are
+    /// written when the action ends.
     pub(crate) updates_out_of_place: bool,
     /// Whether the entries have direct counters.
     pub(crate) counts: bool,
     /// Whether the entries have direct meters.
     pub(crate) meters: bool,
     /// Whether entries hold the address of a [`super::Chooser`] instead of parameters. The
-    /// parameters are then with the members from which the chooser chooses.
+    /// parameters are then stored with the members from which the chooser chooses.
     pub(crate) chooses: bool,
     /// Whether the default action that the program declares does not run, so that the table has
     /// none until the control plane sets one.
@@ -77,10 +80,10 @@ pub(crate) struct EntryLayout {
 pub(crate) struct PackedAction {
     /// The position of the action in the table's list.
     pub(crate) position: u16,
-    /// The bytes that an entry holds: the parameters, or the address of `data`.
+    /// The bytes that an entry holds: the parameters of the action, or the address of `data`.
     pub(crate) bytes: [u8; 32],
-    /// The parameters, if entries hold their address. They must be kept as long as packets may read
-    /// them.
+    /// The parameters, if the entry holds their address. They must be kept as long as packets may
+    /// read them.
     pub(crate) data: Option<Arc<[u8]>>,
 }
 
@@ -95,9 +98,9 @@ pub(crate) struct ActionLayout {
     references: Vec<usize>,
 }
 
-/// A packed parameter of at most 64 bits in `bytes` bytes, a power of two: little-endian, and
-/// aligned to its size. A wider parameter has 16 bytes, and holds its number in network order in
-/// the first of them.
+/// The location of a packed parameter. A parameter of at most 64 bits has `bytes` bytes, a power of
+/// two; it is little-endian and aligned to its size. A wider parameter has 16 bytes; its number is
+/// in network byte order in the first of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Packed {
     pub(crate) offset: u32,
@@ -264,8 +267,8 @@ impl EntryLayout {
         with(keys, Some(fields), NUMBER)
     }
 
-    /// Returns a mask in which a bit is set for each action that may change its own parameters, by
-    /// the action's position in the table's list.
+    /// Returns a mask with a bit for each action, by the action's position in the table's list. The
+    /// bit is set if the action may change its own parameters.
     pub(crate) fn writing(&self) -> u64 {
         let bits = self.actions.iter().enumerate();
         bits.map(|(position, action)| u64::from(!action.references.is_empty()) << position).sum()
@@ -276,7 +279,7 @@ impl EntryLayout {
         self.actions.iter().all(|action| action.references.len() <= 1)
     }
 
-    /// Returns how machine code searches the buckets of the table, or `None` if it must call the
+    /// Returns how machine code searches the table's buckets itself, or `None` if it must call the
     /// table's own functions.
     pub(crate) fn probe(&self) -> Option<tables::Probe> {
         let actions = u16::try_from(self.actions.len()).ok()?;
@@ -287,21 +290,21 @@ impl EntryLayout {
         }
     }
 
-    /// Returns the width in bits of each matched key, and its position in the packed key as the
+    /// Returns, for each matched key, its width in bits, and its position in the packed key: the
     /// number of bits to its right.
     pub(crate) fn keys(&self) -> impl Iterator<Item = (u32, u32)> {
         self.keys.iter().copied()
     }
 
-    /// Returns how each matched key is matched, or `None` if all are matched exactly and have at most
-    /// 128 bits together. Otherwise the number of the best entry is searched before the entry is
-    /// looked up.
+    /// Returns how each matched key is matched, or `None` if all keys are matched exactly and
+    /// together have at most 128 bits. In the other case, the number of the best entry is searched
+    /// before the entry is looked up.
     pub(crate) fn fields(&self) -> Option<&[MatchField]> {
         self.fields.as_deref()
     }
 
-    /// Returns whether the entry with the longest prefix wins and entries have no priorities. Also
-    /// true if all keys are matched exactly.
+    /// Returns whether prefix lengths alone decide which entry wins, because entries have no
+    /// priorities. Also true if all keys are matched exactly.
     pub(crate) fn has_prefix_alone(&self) -> bool {
         use tables::MatchKind::{Exact, Lpm};
         let fields = self.fields().unwrap_or_default();
@@ -349,8 +352,8 @@ impl EntryLayout {
         Some(PackedAction { position, bytes, data: Some(data) })
     }
 
-    /// Stores the address of an entry's account in its packed parameters, if the layout has room
-    /// for it. The account must not move.
+    /// Stores the address of an entry's account (its counters, meters and timer) in its packed
+    /// parameters, if the layout has room for it. The account must not move.
     pub(super) fn set_owner(&self, bytes: &mut [u8], account: usize) {
         let place = self.owner_in(bytes.len()).and_then(|place| bytes.get_mut(place));
         if let Some(place) = place {
@@ -358,8 +361,8 @@ impl EntryLayout {
         }
     }
 
-    /// Copies the address of an entry's account from `before`, the packed parameters of its
-    /// previous action, to `bytes`.
+    /// Copies the address of an entry's account (its counters, meters and timer) from `before`, the
+    /// packed parameters of its previous action, to `bytes`.
     pub(crate) fn keep_owner(&self, bytes: &mut [u8], before: &[u8]) {
         let place = self.owner_in(bytes.len().min(before.len()));
         if let Some(place) = place {
@@ -367,8 +370,8 @@ impl EntryLayout {
         }
     }
 
-    /// Returns the address of the entry's account that is stored in packed parameters. Returns zero
-    /// if the layout has no slot for it.
+    /// Returns the address of the entry's account (its counters, meters and timer), which is stored
+    /// in packed parameters. Returns zero if the layout has no room for it.
     pub(crate) fn owner_of(&self, bytes: &[u8]) -> u64 {
         let place = self.owner_in(bytes.len()).and_then(|place| bytes.get(place));
         place.and_then(|place| place.try_into().ok()).map_or(0, u64::from_ne_bytes)
@@ -385,16 +388,16 @@ impl EntryLayout {
         Some(start..start + ADDRESS as usize).filter(|place| place.end <= length)
     }
 
-    /// Returns the action at a position of the table's list with the arguments that packed
-    /// parameters hold. If entries hold an address, `bytes` are those at the address.
+    /// Returns the action at a position of the table's list, with arguments from packed parameters.
+    /// If entries hold the address of their parameters, `bytes` are the bytes at the address.
     pub(crate) fn unpack(&self, position: u16, bytes: &[u8]) -> Option<ActionCall> {
         let action = self.actions.get(usize::from(position))?;
         let arguments = action.parameters.iter().map(|packed| packed.read(bytes));
         Some(ActionCall { action: action.action, arguments: arguments.collect::<Option<_>>()? })
     }
 
-    /// Replaces some of an action's packed parameters. Each value comes with its position among the
-    /// parameters.
+    /// Replaces some of an action's packed parameters. `values` holds the new values, each with its
+    /// position among the parameters.
     pub(crate) fn write(&self, position: u16, bytes: &mut [u8], values: &[(usize, Value)]) {
         let Some(action) = self.actions.get(usize::from(position)) else { return };
         for (number, value) in values {
@@ -410,8 +413,8 @@ impl EntryLayout {
     }
 }
 
-/// Returns how a key is matched, or the reason why machine code cannot match it. The table has at
-/// least one key that is not matched exactly.
+/// Returns how a key is matched, or the reason why machine code cannot match it. Only called for a
+/// table with at least one key that is not matched exactly.
 fn field(shape: &KeyShape) -> Result<MatchField, &'static str> {
     let kind = match &shape.kind {
         MatchKind::Exact => tables::MatchKind::Exact,

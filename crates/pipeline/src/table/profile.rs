@@ -13,9 +13,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 #[derive(Debug, Default)]
 pub(crate) struct Profile {
     pub(crate) name: String,
-    /// The hash algorithm by which an action selector chooses. `None` for an action profile.
+    /// The hash algorithm by which an action selector chooses a member. `None` for an action
+    /// profile.
     pub(crate) algorithm: Option<Algorithm>,
-    /// The number of low bits of the hash by which a selector chooses. Zero stands for all bits.
+    /// The number of low bits of the hash by which a selector chooses a member. Zero stands for all
+    /// bits.
     pub(crate) output_width: u32,
     pub(crate) size: u64,
     members: Mutex<BTreeMap<u32, Arc<ActionCell>>>,
@@ -60,7 +62,8 @@ impl Profile {
         Ok(())
     }
 
-    /// Replaces the action of a member. Returns the cell that holds the member's action.
+    /// Replaces the action of a member. Returns the cell that holds the action, which entries
+    /// share.
     pub(crate) fn modify_member(
         &self,
         id: u32,
@@ -95,7 +98,7 @@ impl Profile {
         Ok(())
     }
 
-    /// Replaces the members of a group. Returns the cell that holds the group.
+    /// Replaces the members of a group. Returns the cell that holds the group, which entries share.
     pub(crate) fn modify_group(
         &self,
         id: u32,
@@ -111,7 +114,8 @@ impl Profile {
         self.groups().remove(&id).map(|_| ()).ok_or(ControlError::NotFound("group"))
     }
 
-    /// Resolves the members of a group from their identifiers to the cells that hold their actions.
+    /// Looks up the members of a group: replaces their identifiers by the cells that hold their
+    /// actions.
     pub(crate) fn choice(&self, group: Group) -> Result<Choice, ControlError> {
         let members = self.members();
         let weighted = group.members.iter().map(|member| {
@@ -149,8 +153,8 @@ impl Profile {
     }
 }
 
-/// Returns the position of the weight that a hash selects: each position is selected by a share of
-/// all hashes in proportion to its weight. Returns `None` if all weights are zero.
+/// Returns the position of the weight that a hash selects. The share of all hashes that select a
+/// position is proportional to its weight. Returns `None` if all weights are zero.
 pub(crate) fn choose(weights: impl Iterator<Item = u32> + Clone, hash: u64) -> Option<usize> {
     let total: u64 = weights.clone().map(u64::from).sum();
     let mut rest = hash.checked_rem(total)?;

@@ -21,8 +21,8 @@ use std::sync::Arc;
 pub(super) struct Search {
     /// The groups of entries that compare the same bits, the group with the best entry first.
     groups: Vec<Group>,
-    /// The entries that match a range, by a hash of their matches and priority. They serve to find
-    /// the entry with a given match.
+    /// The entries with range matches, by a hash of their matches and priority. This index serves
+    /// to find the entry with given matches, not the entry for a packet.
     ranges: HashMap<u64, Bucket, Passed>,
     seed: RandomState,
     /// Whether a longer prefix wins between entries of equal priority. Otherwise only priorities
@@ -30,7 +30,7 @@ pub(super) struct Search {
     ranks_prefixes: bool,
 }
 
-/// The entries of a table that compare the same bits of the key.
+/// A group of entries of a table that compare the same bits of the key (tuple space search).
 #[derive(Debug)]
 struct Group {
     masks: Vec<Mask>,
@@ -40,11 +40,11 @@ struct Group {
     buckets: HashMap<u64, Bucket, Passed>,
 }
 
-/// The priority of an entry and the length of its prefix, by which the better of two matching
-/// entries is determined.
+/// The priority of an entry and the length of its prefix, which decide between two matching
+/// entries.
 type Rank = (u32, u64);
 
-/// The bits of a key that entries compare.
+/// The bits of a key that an entry compares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Mask {
     All,
@@ -53,7 +53,8 @@ enum Mask {
     None,
 }
 
-/// The entries of a group with the same hash, the best first. There is nearly always exactly one.
+/// The entries of a group that have the same hash, the best first. There is nearly always exactly
+/// one.
 #[derive(Debug)]
 enum Bucket {
     One(Arc<Stored>),
@@ -86,8 +87,8 @@ impl Search {
         (entry.priority, prefix)
     }
 
-    /// Returns the best entry that matches the keys of a packet, and the number of entries and
-    /// groups that were examined, but at least 1.
+    /// Returns the best entry that matches the keys of a packet, if any. Also returns the number of
+    /// entries and groups that were examined, which is at least 1.
     pub(super) fn best(&self, keys: &[Bits]) -> (Option<&Arc<Stored>>, u64) {
         let mut best: Option<(Rank, &Arc<Stored>)> = None;
         let mut compared = 0;
@@ -276,7 +277,7 @@ fn has_ranges(matches: &[FieldMatch]) -> bool {
     matches.iter().any(|found| matches!(found, FieldMatch::Range { .. }))
 }
 
-/// Hashes the value of a key. The pattern of its bits suffices, because all values of one key have
+/// Hashes the value of a key. Only its bit pattern is hashed, because all values of one key have
 /// the same width and sign.
 fn hash_bits(bits: &Bits, hasher: &mut impl Hasher) {
     match bits.to_u128() {

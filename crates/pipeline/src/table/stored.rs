@@ -6,10 +6,10 @@
 //! [`Timer`]).
 //!
 //! The action itself is in an [`ActionCell`]. Entries refer to members and groups, and groups to
-//! members, by their cells and not by their numbers, so that a packet can run what it found even if
-//! the number has been reused since. A change of an entry's action replaces the cell. An action
-//! that still writes its reference parameters (`@__ref`) then writes them to the cell that it
-//! found, and never to arguments that the control plane has set in the meantime.
+//! members, by their cells and not by their numbers. A packet can therefore run what it found even
+//! if the number has been reused since. A change of an entry's action replaces the cell. If the
+//! previous action still runs and changes its reference parameters (`@__ref`), it writes them to
+//! the cell that it found, and never to arguments that the control plane has set in the meantime.
 
 use super::entry::{ActionCall, EntryAction, FieldMatch, Group, TableEntry, WeightedAction};
 use super::packed::CompiledTable;
@@ -33,8 +33,8 @@ use tables::{Kept, Slab};
 #[derive(Debug)]
 pub(crate) struct ActionCell {
     call: Mutex<Call>,
-    /// The lock that an action holds from start to end if no other may run for the entry meanwhile
-    /// (`synced` of `@tableconfig`).
+    /// The lock that an action holds while it runs, if no other action may run for the entry at the
+    /// same time (`synced` of `@tableconfig`).
     turn: Mutex<()>,
 }
 
@@ -42,8 +42,8 @@ pub(crate) struct ActionCell {
 #[derive(Debug)]
 enum Call {
     Here(Arc<ActionCall>),
-    /// The packed entry with this key. Actions are stored so while their entry is in a table that
-    /// machine code uses.
+    /// The action and arguments are in the packed entry with this key. This is so while the entry
+    /// is in a table that machine code uses.
     Packed(Arc<CompiledTable>, u128),
 }
 
@@ -94,8 +94,8 @@ impl ActionCell {
         }
     }
 
-    /// Moves the action of `other` into the packed table, in the place of this cell's action, which
-    /// moves back into this cell. Packets see either the old or the new action.
+    /// Moves the action of `other` into the packed table, where it replaces this cell's action. The
+    /// latter moves back into this cell. Packets see either the old or the new action.
     pub(super) fn give_way(&self, other: &Self) {
         let mut call = lock(&self.call);
         let mut instead = lock(&other.call);
@@ -105,13 +105,14 @@ impl ActionCell {
         }
     }
 
-    /// Acquires the lock that actions hold if no other may run for the entry meanwhile.
+    /// Acquires the lock that an action holds while it runs, if no other action may run for the
+    /// entry at the same time.
     pub(crate) fn turn(&self) -> MutexGuard<'_, ()> {
         lock(&self.turn)
     }
 
-    /// Writes the parameters that an action has changed to the cell. Does nothing if the cell holds
-    /// another action by now.
+    /// Writes an action's changed parameters to the cell. Does nothing if the cell holds another
+    /// action by now.
     pub(crate) fn leave(&self, action: ActionId, values: Vec<(usize, Value)>) {
         let mut call = lock(&self.call);
         let call = match &mut *call {
@@ -130,8 +131,9 @@ impl ActionCell {
     }
 }
 
-/// Returns the action call of a packed entry, which exists as long as a cell refers to it. If it is
-/// missing nevertheless, a release build returns an action that is in no table.
+/// Returns the action call of a packed entry. The entry exists as long as a cell refers to it, so
+/// `call` is never `None`. If it is nevertheless, a release build returns an action that is in no
+/// table.
 fn found(call: Option<ActionCall>) -> ActionCall {
     debug_assert!(call.is_some(), "an entry that machine code uses is not there");
     call.unwrap_or(ActionCall { action: ActionId(u32::MAX), arguments: Vec::new() })
@@ -143,7 +145,7 @@ pub(crate) struct GroupCell {
     group: Mutex<Arc<Choice>>,
 }
 
-/// The members of a group, including a group that belongs to one entry alone (one-shot).
+/// The members of a group. The group may also be a one-shot group, which belongs to a single entry.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Choice {
     /// The group as the control plane has written it. Empty for a one-shot group.
@@ -204,8 +206,8 @@ impl Runs {
         Self::OneShot(Arc::new(Choice { members: members.collect(), group: Group::default() }))
     }
 
-    /// Returns what the entry runs, in the form in which the control plane wrote it. The arguments
-    /// of actions, however, have their current values, which packets may have changed.
+    /// Returns what the entry runs, in the form in which the control plane wrote it. However, the
+    /// arguments of actions have their current values, which packets may have changed.
     pub(crate) fn shown(&self) -> EntryAction {
         match self {
             Self::Action(cell) => EntryAction::Action((*cell.call()).clone()),
@@ -230,7 +232,7 @@ impl Runs {
         }
     }
 
-    /// Returns whether the action in this cell may run for the entry.
+    /// Returns whether the entry may run the action in this cell.
     pub(crate) fn may_run(&self, cell: &Arc<ActionCell>) -> bool {
         match self {
             Self::Action(known) | Self::Member(_, known) => Arc::ptr_eq(known, cell),
@@ -254,8 +256,8 @@ impl Runs {
         }
     }
 
-    /// Returns whether the entry names this member or group. The members of the entry's group do
-    /// not count.
+    /// Returns whether the entry refers to this member or group directly. The members of the
+    /// entry's group do not count.
     pub(crate) fn uses(&self, used: &EntryAction) -> bool {
         match (self, used) {
             (Self::Member(id, _), EntryAction::Member(used))
@@ -274,7 +276,8 @@ pub(crate) enum Direct {
 }
 
 impl Clone for Direct {
-    /// Returns a copy of the counter or meter for another entry. A meter keeps its current state.
+    /// Returns a copy of the counter or meter for another entry. A copied meter has the present
+    /// state of this one.
     fn clone(&self) -> Self {
         match self {
             Self::Counter(value) => Self::Counter(*value),
@@ -307,8 +310,8 @@ impl MeterCell {
 }
 
 /// The part of an entry that machine code accesses besides its action: the timer, and the address
-/// of the entry. Accounts have memory of their own, because each packet would miss the cache and
-/// the TLB if they were mixed with the data of the control plane. See also [`DirectAccount`].
+/// of the entry. Accounts have memory of their own. If they were mixed with the data of the control
+/// plane, each packet would miss the cache and the TLB. See also [`DirectAccount`].
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Account {
@@ -317,47 +320,47 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// The offset in an account of the time of the last hit. Generated code uses it.
+    /// The offset in an account of the time of the last hit, for generated code.
     pub(crate) const RESTARTED: usize = offset_of!(Self, timer) + offset_of!(Timer, restarted);
-    /// The offset in an account of the idle timeout. Generated code uses it.
+    /// The offset in an account of the idle timeout, for generated code.
     pub(crate) const TIMEOUT: usize = offset_of!(Self, timer) + offset_of!(Timer, timeout);
-    /// The offset in an account of the time at which the entry was last reported as idle. Generated
-    /// code uses it.
+    /// The offset in an account of the time at which the entry was last reported as idle, for
+    /// generated code.
     pub(crate) const NOTIFIED: usize = offset_of!(Self, timer) + offset_of!(Timer, notified);
 
     fn new(timer: Timer) -> Self {
         Self { timer, entry: AtomicPtr::default() }
     }
 
-    /// Returns the address of the entry to which this account belongs. It is valid as long as this
-    /// account.
+    /// Returns the address of the entry to which this account belongs. The address is valid as long
+    /// as the account exists.
     pub(crate) fn entry(&self) -> *const Stored {
         self.entry.load(Ordering::Relaxed)
     }
 }
 
-/// The account of an entry with direct counters or meters. Entries without them use [`Account`], so
-/// that two accounts fit a cache line.
+/// The account of an entry with direct counters or meters. For entries without them, the smaller
+/// [`Account`] is used, so that two accounts fit in a cache line.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct DirectAccount {
     account: Account,
-    /// The packets and bytes that machine code has counted and that are not in the entry's counters
-    /// yet.
+    /// The packets and bytes that machine code has counted and that have not been added to the
+    /// entry's counters yet.
     tally: Tally,
     /// The address of the entry's meter if it has exactly one, otherwise null.
     meter: AtomicPtr<Mutex<Meter>>,
 }
 
 impl DirectAccount {
-    /// Returns the address of the entry's meter, which is valid as long as the entry, or null if
-    /// the entry does not have exactly one meter.
+    /// Returns the address of the entry's meter, which is valid as long as the entry exists.
+    /// Returns null if the entry does not have exactly one meter.
     pub(crate) fn meter(&self) -> *const Mutex<Meter> {
         self.meter.load(Ordering::Relaxed)
     }
 }
 
-/// The memory for the accounts of a table's entries.
+/// The memory for the accounts of a table's entries, which hold their timers, counters and meters.
 #[derive(Debug)]
 pub(super) enum Accounts {
     Plain(Arc<Slab<Account>>),
@@ -391,7 +394,7 @@ impl Accounts {
     }
 }
 
-/// The account of one entry, in the memory for the accounts of its table.
+/// The account (timer, counters and meter) of one entry, in the memory for its table's accounts.
 #[derive(Debug)]
 pub(super) enum KeptAccount {
     Plain(Kept<Account>),
@@ -414,9 +417,9 @@ impl KeptAccount {
     }
 }
 
-/// The packets and bytes that machine code has counted for an entry and that are not in its
-/// counters yet. Machine code adds to them inside the gate of its [`tables::WorkerGroup`]. A thread
-/// that moves them to the counters has closed the gate, so no machine code runs meanwhile.
+/// The packets and bytes that machine code has counted for an entry and that have not been added to
+/// its counters yet. Machine code adds to them inside the gate of its [`tables::WorkerGroup`]. A
+/// thread that moves them to the counters has closed the gate, so no machine code runs meanwhile.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(crate) struct Tally {
@@ -470,7 +473,7 @@ pub(crate) struct Note {
     pub(crate) one_shot: Option<Box<OneShot>>,
 }
 
-/// An entry in a table, as packets and the control plane share it.
+/// An entry in a table, which packets and the control plane share.
 #[derive(Debug)]
 pub(crate) struct Stored {
     pub(crate) handle: EntryHandle,
@@ -528,7 +531,7 @@ impl Stored {
     }
 
     /// Returns the address of the entry's account. Machine code restarts the timer there, and
-    /// counts if the table has counters.
+    /// counts packets if the table has counters.
     pub(super) fn account_address(&self) -> usize {
         match &self.account {
             KeptAccount::Plain(account) => ptr::from_ref(&**account).expose_provenance(),
@@ -536,8 +539,8 @@ impl Stored {
         }
     }
 
-    /// Returns the packets and bytes that machine code has counted and that are not in the entry's
-    /// counters yet. Returns `None` if entries of the table have no counters or meters.
+    /// Returns the packets and bytes that machine code has counted and that have not been added to
+    /// the entry's counters yet. Returns `None` if entries of the table have no counters or meters.
     pub(super) fn tally(&self) -> Option<&Tally> {
         self.account.direct().map(|direct| &direct.tally)
     }
@@ -552,14 +555,14 @@ impl Stored {
         meters.find(|(id, _)| *id == instance).map(|(_, cell)| cell.hold())
     }
 
-    /// Locks the state of the entry. Packets that machine code has counted may be missing in its
-    /// counters; see [`super::TableState::settled`].
+    /// Locks the state of the entry. Its counters may lack packets that machine code has counted;
+    /// see [`super::TableState::settled`].
     pub(crate) fn state(&self) -> MutexGuard<'_, EntryState> {
         lock(&self.state)
     }
 
-    /// Locks the state of the entry. If the table is packed, first adds the packets that machine
-    /// code has counted to its counters.
+    /// If the table is packed, adds the packets that machine code has counted to the entry's
+    /// counters. Then locks and returns the state of the entry.
     pub(crate) fn settled(&self, packed: Option<&CompiledTable>) -> MutexGuard<'_, EntryState> {
         let mut state = self.state();
         if let Some(packed) = packed {
@@ -568,8 +571,8 @@ impl Stored {
         state
     }
 
-    /// Restarts the idle timer of the entry. If `timeout` is given, it replaces the entry's
-    /// timeout.
+    /// Restarts the idle timer of the entry. If `timeout` is given, it becomes the entry's timeout;
+    /// an inner `None` stands for no timeout.
     pub(crate) fn restart_timer(&self, now: Duration, timeout: Option<Option<Duration>>) {
         self.timer().restart(now);
         if let Some(timeout) = timeout {

@@ -25,7 +25,7 @@ impl Timer {
     /// The number that stands for "never" in place of a time.
     pub(crate) const NONE: u64 = u64::MAX;
 
-    /// Returns a time as timers represent it, in nanoseconds.
+    /// Converts a time to the nanoseconds that timers store.
     pub(crate) fn moment(now: Duration) -> u64 {
         nanoseconds(now)
     }

@@ -1,6 +1,6 @@
-//! Tests of packets that ingress clones: one clone to one port, which machine code completes without
-//! the driver, and all other clones. Egress of the clone and of the packet may request further
-//! copies and passes, and a register shows the order in which packets pass.
+//! Tests of packets that ingress clones: one clone to one port, which machine code completes
+//! without the driver, and all other clones. Egress of the clone and of the packet may request
+//! further copies and passes, and a register shows the order in which packets pass.
 
 use crate::both::{Both, V1model, compile};
 use pipeline::{CloneSession, Replica};

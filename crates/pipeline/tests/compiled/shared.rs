@@ -1,5 +1,5 @@
-//! Tests of controls whose parameters may be their arguments: called once and several times, nested,
-//! and with arguments that overlap.
+//! Tests of controls whose parameters may be their arguments: called once and several times,
+//! nested, and with arguments that overlap.
 
 use crate::both::V1model;
 

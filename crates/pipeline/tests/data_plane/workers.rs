@@ -263,3 +263,22 @@ fn digests_beyond_the_limit_are_dropped_and_counted() {
     assert_eq!(both.ports.digests_dropped(), 3);
     assert_eq!(both.ports.take_digests().len(), room);
 }
+
+#[test]
+fn a_worker_learns_whether_the_control_plane_has_changed_the_state() {
+    let mut both = Both::new();
+    let mut worker = both.ports.worker();
+    assert_eq!(worker.control_changes(), None, "no program was adopted");
+    worker.adopt_program();
+    let changes = |worker: &pipeline::Worker| worker.control_changes().expect("a program");
+    let start = changes(&worker);
+    worker.process(1, &PACKET, NOW, &mut Vec::new()).expect("it runs");
+    assert!(start.nothing_changed_until(changes(&worker)), "packets are not counted");
+    let entry = exact(&both, 1, 1, 6);
+    let updates = [update(Type::Insert, Kind::TableEntry(entry))];
+    assert_eq!(both.write(&updates, Atomicity::ContinueOnError, T0), [Code::Ok]);
+    assert!(!start.nothing_changed_until(changes(&worker)));
+    let written = changes(&worker);
+    both.ports.set_port_up(3, false);
+    assert!(!written.nothing_changed_until(changes(&worker)));
+}

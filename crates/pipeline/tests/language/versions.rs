@@ -93,7 +93,7 @@ fn commas_assertions_match_kinds_and_lists() {
 /// Version 1.2.4: a range whose end is below its start is empty, ranges may have values of
 /// serializable enumerations, and labels of `select` are cast to the type of the selected value.
 #[test]
-fn ranges_in_selects() {
+fn labels_of_a_select_are_cast_to_its_type() {
     let source = |label: &str, declarations: &str| {
         let states = format!(
             "state start {{ p.extract(h.h); p.extract(h.st.next); p.extract(h.st.next);
@@ -171,7 +171,7 @@ fn local_and_other_compile_time_known_values() {
 /// `continue`; the collection is evaluated once, before the first turn. Declarations are local to
 /// the loop.
 #[test]
-fn loops() {
+fn loops_run_their_updates_and_can_be_left() {
     let bump = "bit<8> bump(inout bit<8> x) { x = x + 1; return x; }";
     let on = |apply: &str| fields(bump, "", apply);
     assert_eq!(on("for (bit<8> i = 0, bit<8> j = 9; i < j; i += 1, j -= 2) { h.h.a += 1; }")[0], 4);
@@ -211,7 +211,7 @@ fn loops() {
 
 /// The working draft: each operator of a compound assignment, whose left side is evaluated once.
 #[test]
-fn compound_assignments() {
+fn compound_assignments_evaluate_their_left_side_once() {
     for (operator, expected) in [
         ("+=", 0x9d_u8),
         ("-=", 0x97),

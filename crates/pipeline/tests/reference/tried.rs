@@ -120,8 +120,8 @@ fn clones_are_tried_too() {
     assert_eq!(tried(&mut switch, &[1, 2, 3]), expected);
 }
 
-/// Returns a program for DPDK that adds an entry on a miss. Packets whose first byte is at least 100
-/// are recirculated.
+/// Returns a program for DPDK that adds an entry on a miss. Packets whose first byte is at least
+/// 100 are recirculated.
 fn learning() -> Switch {
     let switch = load(
         "#include <core.p4>

@@ -285,7 +285,7 @@ pub(crate) struct Arguments {
     threads: u16,
 }
 
-/// The meaning of one value of `--analysis`: one analysis, or all of them.
+/// A value of `--analysis`: one analysis, or all of them.
 #[derive(Debug, Clone, Copy)]
 enum Named {
     One(Analysis),
@@ -307,9 +307,9 @@ fn data_unit(name: &str) -> Result<Unit, &'static str> {
 }
 
 impl Arguments {
-    /// Returns the network to analyse, made from the network that was read. If `arrival_aware` is
-    /// set, its service curves account for the arrivals of other classes; otherwise nothing
-    /// changes.
+    /// Returns the network to analyse. With `--arrival-aware`, the service curves of ports with
+    /// round robin account for the arrivals of other classes. Otherwise the network is returned
+    /// unchanged.
     pub(super) fn network(&self, network: Network) -> Result<Network, AnalysisError> {
         match self.arrival_aware {
             true => network.arrival_aware(&self.settings()),
@@ -382,7 +382,7 @@ impl Arguments {
         self.data_unit.as_ref().unwrap_or_else(|| network.data_unit()).clone()
     }
 
-    /// Creates the run directory that `--output` names; `None` without the flag.
+    /// Creates the run directory that `--output` names, or returns `None` without the flag.
     pub(super) fn directory(&self) -> Result<Option<RunDirectory>, Failure> {
         let Some(folder) = &self.output else { return Ok(None) };
         let directory = RunDirectory::create(Some(folder)).map_err(Failure::input)?;

@@ -106,7 +106,7 @@ pub(super) fn run(
     ranks.leave(status(u8::from(failed), &provenance, interrupted))
 }
 
-/// The results for one value of the quantity that is varied.
+/// The results for one value of the varied quantity.
 #[derive(Serialize, Deserialize)]
 struct At {
     applied: Applied,
@@ -115,8 +115,8 @@ struct At {
 }
 
 impl At {
-    /// Returns whether the results contain all `flows` flows. An interrupted analysis omits flows,
-    /// so that the index of a row is no longer the index of its flow.
+    /// Returns whether the results cover all of the network's `flows` flows. An interrupted
+    /// analysis omits flows, so that the index of a row is no longer the index of its flow.
     fn is_complete(&self, flows: usize) -> bool {
         self.applied.flows.len() == flows
     }
@@ -127,8 +127,8 @@ impl At {
     }
 }
 
-/// Returns whether no analysis bounds the delay of the flow with index `flow`, at any value of the
-/// quantity that is varied.
+/// Returns whether no analysis bounds the delay of the flow with index `flow`, for any value of the
+/// varied quantity.
 fn is_never_bounded(flow: usize, points: &[SweepPoint]) -> bool {
     points.iter().all(|point| {
         let row = point.flows.get(flow);

@@ -20,7 +20,7 @@ pub(super) const METRICS: [Metric; 4] = [
     ("buffer", Unit::Bytes),
 ];
 
-/// A value of a metric, and the name of the flow or server that it belongs to.
+/// The value of a metric for one flow or server, with the name of this flow or server.
 struct Case {
     of: String,
     /// The value in the unit of the metric, or `None` if it is infinite.
@@ -64,8 +64,8 @@ impl Figures<'_> {
         Threshold { condition: condition.to_string(), unit, value, of, held }
     }
 
-    /// Returns the value of a metric for each flow or server that it belongs to, in the order of
-    /// the network.
+    /// Returns the value of a metric for each flow or for each server, depending on the metric, in
+    /// the order of the network.
     fn cases(&self, metric: &str) -> Vec<Case> {
         let data = |bits: &Extended| bits.finite().map(|bits| bits.to_f64_up() / BYTE);
         let of_flows = |value: &dyn Fn(&[Assessed]) -> Option<f64>| -> Vec<Case> {

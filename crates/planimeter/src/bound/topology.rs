@@ -1,5 +1,5 @@
-//! Topologies whose ports have queues, as networks for bounds. Their flows are a list `flows` in
-//! the topology file.
+//! Converts topologies of switches, whose ports have queues, to networks for `planimeter bound`.
+//! The flows are a list `flows` in the topology file.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,8 +11,8 @@ use softswitch::topology_json::{FlowJson, TopologyJson};
 
 use crate::failure::Failure;
 
-/// Returns the text of the network that a file describes: the text itself, or, if the file is a
-/// topology, the network of its queues and flows.
+/// Returns the text of the network that a file describes. If the file is a topology, this is a
+/// network with its queues as servers and its flows. Otherwise it is the text of the file.
 pub(crate) fn network_text<'t>(
     file: &Path,
     extension: &str,
@@ -42,7 +42,7 @@ pub(crate) fn network_text<'t>(
     network(&name, &ports, &flows).map(Cow::Owned).map_err(|error| wrong(&error))
 }
 
-/// Returns the flows of a topology with their quantities.
+/// Returns the flows of a topology, with their rates and bursts.
 pub(crate) fn flows(topology: &TopologyJson) -> Result<Vec<Flow>, String> {
     let flow = |flow: &FlowJson| {
         let queue = QueueId::new(flow.queue)
@@ -53,7 +53,8 @@ pub(crate) fn flows(topology: &TopologyJson) -> Result<Vec<Flow>, String> {
     topology.flows.iter().map(flow).collect()
 }
 
-/// Returns whether a JSON text is a topology: networks for bounds have no switches.
+/// Returns whether a JSON text is a topology, which has switches, rather than a network for
+/// `planimeter bound`, which has none.
 fn is_topology(text: &str) -> bool {
     let read: Result<BTreeMap<String, serde::de::IgnoredAny>, _> = serde_json::from_str(text);
     read.is_ok_and(|fields| fields.contains_key("switches"))

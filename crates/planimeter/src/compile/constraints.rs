@@ -6,8 +6,9 @@ use constraints::{Key, KeyType};
 use p4runtime::p4info::{Owner, SchemaError, restricted};
 use p4runtime::proto::config::P4Info;
 
-/// Returns the constraints of each table and action of a P4Info, with the keys or parameters that
-/// they are about, as text. Each part that must hold has a line of its own.
+/// Returns the constraints on the entries of each table and on the parameters of each action, as
+/// text. A constraint that consists of several conditions, all of which must hold, is shown with
+/// one condition in each line.
 ///
 /// # Errors
 /// Returns an error if the P4Info is inconsistent.
@@ -35,7 +36,7 @@ pub(super) fn list(p4info: &P4Info) -> Result<String, SchemaError> {
     Ok(text)
 }
 
-/// Returns a key with its match kind and type, or a parameter with its type.
+/// Formats a key with its match kind and type, or a parameter with its type.
 fn declared(key: &Key, owner: &Owner) -> String {
     let ty = match &key.ty {
         KeyType::Bits(width) => format!("bit<{width}>"),

@@ -1,33 +1,78 @@
-//! The part of `planimeter compile --explain` about machine code: whether packets go in bursts, and
-//! what is left to the interpreter.
+//! The part of `planimeter compile --explain` about machine code: whether it processes packets in
+//! bursts, and which statements it leaves to the interpreter.
 
 use super::paths::wrapped;
 use ir::Program;
 use pipeline::{Compiled, Switch};
+use report::page::document::Section;
+use report::page::{Cell, Table};
 
-/// Returns a line that says how packets run in machine code, and a list of what the interpreter runs
-/// for it, each with its place in the source.
+/// Returns a line that says whether machine code processes packets in bursts, and a list of the
+/// statements that it leaves to the interpreter, each with its position in the source.
 pub(super) fn text(program: &Program) -> String {
-    let switch = match Switch::new(program.clone()) {
-        Ok(switch) => switch,
-        Err(error) => return wrapped("", &format!("machine code: {error}")),
-    };
-    let code = match Compiled::new(&switch) {
+    let Code { way, interpreted } = match Code::of(program) {
         Ok(code) => code,
-        Err(error) => return wrapped("", &format!("machine code: {error}")),
+        Err(error) => return wrapped("", &error),
     };
-    let way = match code.one_by_one() {
-        Some(why) => format!("machine code: packets one by one, because {why}"),
-        None => "machine code: packets in bursts".to_owned(),
-    };
-    let mut text = wrapped("", &format!("{way}; the interpreter runs"));
-    let left: Vec<String> =
-        code.interpreted().map(|(place, what)| format!("{place}: {what}")).collect();
-    if left.is_empty() {
+    if interpreted.is_empty() {
         return wrapped("", &format!("{way}; the interpreter runs nothing"));
     }
-    left.iter().for_each(|one| text.push_str(&wrapped("  ", one)));
+    let mut text = wrapped("", &format!("{way}; the interpreter runs"));
+    for Left { place, what } in interpreted {
+        text.push_str(&wrapped("  ", &format!("{place}: {what}")));
+    }
     text
+}
+
+/// Returns the content of [`text`] as a section of a document, which other programs can read.
+pub(super) fn section(program: &Program) -> Section {
+    let mut section = Section {
+        id: "machine-code".to_owned(),
+        title: "Machine code".to_owned(),
+        ..Section::default()
+    };
+    match Code::of(program) {
+        Err(error) => section.text.push(error),
+        Ok(Code { way, interpreted }) => {
+            section.text.push(way);
+            let mut table = Table::of_values("Interpreted", ["place", "operation"]);
+            for Left { place, what } in interpreted {
+                table.row([Cell::text(place), Cell::text(what)]);
+            }
+            section.tables.push(table);
+        }
+    }
+    section
+}
+
+/// The result of generating machine code for a program.
+struct Code {
+    /// A description of how the machine code processes packets.
+    way: String,
+    interpreted: Vec<Left>,
+}
+
+/// An operation that machine code leaves to the interpreter.
+struct Left {
+    place: String,
+    what: String,
+}
+
+impl Code {
+    /// Generates machine code for a program. Returns the reason instead if the program has no
+    /// machine code.
+    fn of(program: &Program) -> Result<Self, String> {
+        let switch =
+            Switch::new(program.clone()).map_err(|error| format!("machine code: {error}"))?;
+        let code = Compiled::new(&switch).map_err(|error| format!("machine code: {error}"))?;
+        let way = match code.one_by_one() {
+            Some(why) => format!("machine code: packets one by one, because {why}"),
+            None => "machine code: packets in bursts".to_owned(),
+        };
+        let left =
+            |(place, what): (&str, &str)| Left { place: place.to_owned(), what: what.to_owned() };
+        Ok(Self { way, interpreted: code.interpreted().map(left).collect() })
+    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,14 @@
-//! The paths of a packet through a program, as `planimeter compile --explain` prints them. The cost
-//! of a path is the set of its parts: the functions of a device model that a packet needs on it.
+//! The paths of packets through a program, as `planimeter compile --explain` prints them. The cost
+//! of a path is the set of functions of a device model that a packet needs on it.
 
 use super::tree;
 use device::program::{Overview, Passes, Path, PathError, overview, paths};
 use ir::Program;
 use num_bigint::BigUint;
+use report::page::document::Section;
+use report::page::{Cell, Table};
+use report::value::Value;
+use statistics::Unit;
 
 /// The width of the printed text in columns.
 const WIDTH: usize = 80;
@@ -12,18 +16,19 @@ const WIDTH: usize = 80;
 /// The maximum number of paths that are printed. A longer list would not help a reader.
 const MAX: usize = 12;
 
+/// The remark about a program whose paths are so many that they are counted without regard to which
+/// headers are valid.
+const ALL_WAYS: &str = "Sets of valid headers are too many as well: conditions on them go both ways here, and all headers \
+                        are emitted. There are fewer ways, and the longest is shorter.";
+
 /// Returns a list of the paths through a program that need different functions of a device model.
-/// The path that needs most of them is the first.
+/// The path that needs the most functions is the first.
 pub(super) fn text(program: &Program) -> String {
-    let mut found = match paths(program) {
+    let found = match sorted(program) {
         Ok(found) => found,
         Err(PathError::TooMany { most, .. }) => return overview_text(program, most),
         Err(error) => return wrapped("", &format!("paths: {error}")),
     };
-    found.sort_by(|a, b| {
-        let parts = |path: &Path| path.parts.values().sum::<u32>();
-        parts(b).cmp(&parts(a)).then_with(|| a.decisions.cmp(&b.decisions))
-    });
     let ways: u64 = found.iter().map(|path| path.ways).sum();
     let mut text = format!("{ways} ways through it, {} with different parts\n", found.len());
     for path in found.iter().take(MAX) {
@@ -45,6 +50,78 @@ pub(super) fn text(program: &Program) -> String {
     text
 }
 
+/// Returns the paths through a program. The path that needs the most functions of a device model is
+/// the first.
+fn sorted(program: &Program) -> Result<Vec<Path>, PathError> {
+    let mut found = paths(program)?;
+    found.sort_by(|a, b| {
+        number_of_parts(b).cmp(&number_of_parts(a)).then_with(|| a.decisions.cmp(&b.decisions))
+    });
+    Ok(found)
+}
+
+fn number_of_parts(path: &Path) -> u64 {
+    path.parts.values().map(|count| u64::from(*count)).sum()
+}
+
+/// Returns the content of [`text`] as a section of a document, which other programs can read. It
+/// contains all paths, not only the first ones.
+pub(super) fn section(program: &Program) -> Section {
+    let mut section =
+        Section { id: "paths".to_owned(), title: "Paths".to_owned(), ..Section::default() };
+    match sorted(program) {
+        Ok(found) => section.tables.push(table("Paths", &found)),
+        Err(PathError::TooMany { most, .. }) => overview_section(program, most, &mut section),
+        Err(error) => section.text.push(format!("paths: {error}")),
+    }
+    section
+}
+
+fn count(number: f64) -> Cell {
+    Cell::from(Value::new(number, Unit::Count))
+}
+
+/// Returns a table with a row for each path.
+fn table(caption: &str, paths: &[Path]) -> Table {
+    let columns = ["path", "ways", "number of parts", "parts", "decisions"];
+    let mut table = Table::of_values(caption, columns);
+    for (number, path) in (1_usize..).zip(paths) {
+        table.row([
+            Cell::text(number.to_string()),
+            count(path.ways as f64),
+            count(number_of_parts(path) as f64),
+            Cell::text(parts(path)),
+            Cell::text(path.decisions.join("; ")),
+        ]);
+    }
+    table
+}
+
+/// Adds a summary to the section of a program that has too many paths to list.
+fn overview_section(program: &Program, most: usize, section: &mut Section) {
+    let Overview { ways, longest, passes, follows_validity, .. } = match overview(program) {
+        Ok(found) => found,
+        Err(error) => return section.text.push(format!("paths: {error}")),
+    };
+    let more = format!("{} ways through it, more than {most} with different parts", number(&ways));
+    section.text.push(more);
+    if !follows_validity {
+        section.text.push(ALL_WAYS.to_owned());
+    }
+    let mut through = Table::of_values("Ways that pass each decision", ["decision", "ways"]);
+    through.row([Cell::text("all"), count(rounded(&ways))]);
+    for Passes { decision, ways } in &passes {
+        through.row([Cell::text(decision.clone()), count(rounded(ways))]);
+    }
+    section.tables.extend([table("The path with most parts", &[longest]), through]);
+}
+
+/// Returns the nearest floating-point number to a large integer.
+fn rounded(number: &BigUint) -> f64 {
+    // The digits of an integer are always a number.
+    number.to_string().parse().unwrap_or(f64::INFINITY)
+}
+
 /// Returns a line with the functions of a device model that a path needs, and how often it needs
 /// each.
 fn parts(path: &Path) -> String {
@@ -55,8 +132,8 @@ fn parts(path: &Path) -> String {
     path.parts.iter().map(part).collect::<Vec<_>>().join("; ")
 }
 
-/// Returns a summary of a program with too many paths to list: the number of paths, the path that
-/// needs most functions of a device model, and the number of paths through each decision.
+/// Returns a summary of a program that has too many paths to list: the number of paths, the path
+/// that needs the most functions of a device model, and the number of paths through each decision.
 fn overview_text(program: &Program, most: usize) -> String {
     let Overview { ways, longest, passes, follows_validity, .. } = match overview(program) {
         Ok(found) => found,
@@ -67,13 +144,9 @@ fn overview_text(program: &Program, most: usize) -> String {
         &format!("{} ways through it, more than {most} with different parts", number(&ways)),
     );
     if !follows_validity {
-        text.push_str(&wrapped(
-            "  ",
-            "Sets of valid headers are too many as well: conditions on them go both ways here, and all headers are emitted. \
-             There are fewer ways, and the longest is shorter.",
-        ));
+        text.push_str(&wrapped("  ", ALL_WAYS));
     }
-    let most = longest.parts.values().map(|count| u64::from(*count)).sum::<u64>();
+    let most = number_of_parts(&longest);
     text.push_str(&format!("the one with most parts, {most}:\n"));
     text.push_str(&wrapped("  ", &longest.decisions.join("; ")));
     text.push_str(&wrapped("    ", &parts(&longest)));

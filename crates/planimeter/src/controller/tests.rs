@@ -115,7 +115,8 @@ fn words_that_are_no_values_are_refused_by_the_parser() {
     }
 }
 
-/// A flag that is in none of the lists would be ignored where it has no effect.
+/// Every flag of one protocol must be in the list of flags that are refused with the other. A
+/// missing flag would be accepted without effect.
 #[test]
 fn every_flag_of_one_protocol_is_refused_with_the_other() {
     let command = Arguments::command();

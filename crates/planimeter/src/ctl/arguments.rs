@@ -119,7 +119,7 @@ struct Tls {
 }
 
 impl Arguments {
-    /// Returns the settings with which the device is connected to.
+    /// Returns the settings of the connection to the device.
     pub(super) fn tls(&self) -> Result<Option<ClientTls>, Failure> {
         let Tls { tls_ca, tls_certificate, tls_key, tls_server_name } = &self.tls;
         let identity = tls::identity(tls_certificate.as_deref(), tls_key.as_deref())?;

@@ -1,14 +1,15 @@
-//! The errors of calls, as commands report them.
+//! Converts the errors of gRPC calls to the errors that commands report.
 
 use ::ctl::DeviceError;
 use entities::Code;
 use p4runtime::client::WriteError;
 
-/// Converts the status of a call that failed.
+/// Converts the status of a failed gRPC call to an error.
 pub(super) fn refused(status: &tonic::Status) -> DeviceError {
-    /// The beginning of the message for a call that tonic could not send, with the code UNKNOWN.
+    /// The beginning of the message that tonic returns, with the code UNKNOWN, for a call that it
+    /// could not send.
     const NOT_SENT: &str = "Service was not ready: ";
-    /// The beginnings of messages about a connection that ends.
+    /// The beginnings of messages which mean that the connection has ended.
     const LOST: [&str; 3] = ["HTTP/2: ", "The server ", "The switch ends"];
     if let Some(reason) = status.message().strip_prefix(NOT_SENT) {
         return DeviceError::Connection(format!("the device is not available: {reason}"));
@@ -26,7 +27,7 @@ pub(super) fn refused(status: &tonic::Status) -> DeviceError {
     }
 }
 
-/// Converts the status of a call of the switch's own service.
+/// Converts the status of a failed call of the switch's own service, which the device may lack.
 pub(super) fn without_service(status: &tonic::Status) -> DeviceError {
     match status.code() {
         tonic::Code::Unimplemented => DeviceError::Unsupported(format!(
@@ -62,7 +63,7 @@ pub(super) fn write_error(error: WriteError) -> DeviceError {
     }
 }
 
-/// Converts the status of a Read, whose details say which part of the request was refused.
+/// Converts the status of a failed Read. Its details say which part of the request was refused.
 pub(super) fn read_error(status: &tonic::Status) -> DeviceError {
     let errors = p4runtime::status::batch_errors(status);
     let first = errors.iter().find(|error| error.canonical_code != Code::Ok as i32);

@@ -11,25 +11,26 @@ use super::failures::refused;
 /// The time within which a server must answer an arbitration.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The largest number of arbitrations with which a session tries to become primary.
+/// The largest number of election ids with which a session tries to become primary.
 const ATTEMPTS: usize = 4;
 
-/// The connection, and this controller's standing.
+/// The connection to a device, and whether this controller is the device's primary.
 pub(super) struct Link {
     pub(super) client: Client,
     pub(super) role: String,
     pub(super) election_id: Option<ElectionId>,
     pub(super) takes_over: bool,
-    /// The stream on which this controller is primary, once it is.
+    /// The stream on which this controller has become primary, or `None` before that.
     pub(super) stream: Option<(StreamSender, StreamReceiver)>,
 }
 
 impl Link {
-    /// Makes this controller primary, if it is not yet.
+    /// Makes this controller primary, if it is not already.
     ///
-    /// Without an election id of the user, the smallest is tried first, since it displaces nobody.
-    /// If no primary is connected, but one was, its id is needed. It is not exceeded, so that the
-    /// earlier controller can come back with it.
+    /// Unless the user names an election id, the smallest id is tried first, because it cannot
+    /// displace another primary. If the device has had a primary that is no longer connected, the
+    /// session uses that controller's id. It uses no higher id, so that the earlier controller can
+    /// become primary again with its own.
     pub(super) async fn become_primary(
         &mut self,
     ) -> Result<&mut (StreamSender, StreamReceiver), DeviceError> {

@@ -1,4 +1,5 @@
-//! The device of the address `-`, which is none: commands are only checked.
+//! A stand-in for a device, used with the address `-`. Commands are checked against a P4Info but
+//! sent nowhere.
 
 use ::ctl::{Device, DeviceError, Message, PortState, PushAction, Until};
 use p4runtime::proto::config::P4Info;
@@ -8,7 +9,7 @@ use super::Arguments;
 use crate::failure::Failure;
 use crate::program;
 
-/// The device of the address `-`, which has nothing but a P4Info: for dry runs.
+/// A device that does not exist, which has a P4Info and nothing else.
 pub(super) struct Nothing(P4Info);
 
 impl Nothing {

@@ -1,7 +1,7 @@
 //! The device of `planimeter ctl`: a P4Runtime server over gRPC.
 //!
-//! A thread owns the connection and carries out one job after the other, so that the connection
-//! lives while the user thinks. Every job ends soon after an interrupt.
+//! A thread owns the connection and runs one job after the other, so that the connection stays
+//! alive while the user is idle. Every job ends soon after an interrupt.
 
 use std::cell::Cell;
 use std::pin::Pin;
@@ -31,7 +31,7 @@ use crate::program::{self, Sources};
 /// The interval at which the interrupt flag is checked while a job runs.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The time within which a server should end the stream of a session that ends.
+/// The time that a server has to end the stream after the session has closed its side.
 const FAREWELL: Duration = Duration::from_millis(500);
 
 type Work<'l, T> = Pin<Box<dyn Future<Output = Result<T, DeviceError>> + 'l>>;
@@ -44,9 +44,10 @@ pub(super) struct Remote {
     id: u64,
     role: String,
     sources: Sources,
-    /// The P4Info that replaces that of the device.
+    /// The P4Info to use instead of that of the device, or `None`.
     p4info: Option<P4Info>,
-    /// What may be wrong with the connection, until the device has answered for the first time.
+    /// A hint for error messages about what may be wrong with the connection. It is `None` once the
+    /// device has answered.
     suspicion: Cell<Option<&'static str>>,
 }
 
@@ -96,7 +97,7 @@ impl Remote {
         Ok(Self { jobs, interrupt, id, role, sources, p4info, suspicion })
     }
 
-    /// Carries out a job on the thread of the connection and waits for its result.
+    /// Runs a job on the thread of the connection and waits for its result.
     fn ask<T: Send + 'static>(
         &self,
         job: impl for<'l> FnOnce(&'l mut Link) -> Work<'l, T> + Send + 'static,
@@ -128,8 +129,8 @@ impl Remote {
     }
 }
 
-/// Returns what may be wrong if a device takes the connection and does not answer: a server of TLS
-/// that does not like its client ends the connection without a word.
+/// Returns a hint about what may be wrong if a device accepts the connection but does not answer. A
+/// TLS server that rejects its client closes the connection without a message.
 fn suspicion(tls: Option<&ClientTls>) -> &'static str {
     match tls {
         None => "if it serves TLS, --tls-ca must name its authorities",
@@ -143,8 +144,8 @@ fn suspicion(tls: Option<&ClientTls>) -> &'static str {
 }
 
 impl Drop for Remote {
-    /// Gives up being primary, and waits until the device knows, so that a next command need not
-    /// displace this one.
+    /// Closes the stream, so that this controller is no longer primary, and waits until the device
+    /// has noticed. The next command can then become primary without displacing this one.
     fn drop(&mut self) {
         // A lost connection has given it up too.
         let _ = self.ask(|link| {
@@ -160,7 +161,7 @@ impl Drop for Remote {
     }
 }
 
-/// Carries out jobs until the session ends.
+/// Runs jobs until the session ends.
 async fn work(mut link: Link, mut queue: UnboundedReceiver<Job>) {
     while let Some(job) = queue.recv().await {
         job(&mut link).await;
@@ -382,7 +383,7 @@ impl Device for Remote {
     }
 }
 
-/// Waits until everything that was sent on a stream has left this process.
+/// Waits until everything that was written to a stream has been sent.
 async fn flushed(link: &mut Link, sender: &StreamSender) -> Result<(), DeviceError> {
     while sender.queued() > 0 {
         if sender.is_closed() {
@@ -395,7 +396,8 @@ async fn flushed(link: &mut Link, sender: &StreamSender) -> Result<(), DeviceErr
     Ok(())
 }
 
-/// Hands messages over one by one, until the receiver wants no more or the time has passed.
+/// Passes messages of the device to the receiver one by one, until the receiver wants no more or
+/// the time has passed.
 async fn forward(
     link: &mut Link,
     until: Until,

@@ -24,7 +24,7 @@ use crate::interrupt;
 /// The number of lines that the history keeps.
 const HISTORY: usize = 1000;
 
-/// The completion of lines by the names of the device's pipeline.
+/// A completer of lines with the names of objects in the device's pipeline.
 struct Names(Option<Arc<Schema>>);
 
 impl Completer for Names {
@@ -98,7 +98,7 @@ pub(super) fn run(front: &mut Front<'_>) -> Result<ExitCode, Failure> {
     }
 }
 
-/// The file with the history of earlier shells. A shell works without it too.
+/// The file with the history of earlier shells, if there is one. The shell works without it, too.
 struct Stored {
     path: Option<PathBuf>,
     file: Option<File>,

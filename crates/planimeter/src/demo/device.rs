@@ -1,5 +1,5 @@
-//! The demo's question about devices: how long does a pipeline take for a packet, and for a program
-//! that has not been measured?
+//! The demo's question about devices: how long does a pipeline take to process a packet, and how
+//! long will it take with a program that has not been measured?
 
 use device::campaign::{Campaign, FunctionName};
 use device::verify::Verification;
@@ -41,16 +41,16 @@ pub(super) fn part(environment: &Environment<'_>, known: &mut Known) -> Result<P
     })
 }
 
-/// A campaign and the stalls of the host during it, which show at which levels the stalls, and not
-/// the model, determine the errors of predictions.
+/// The measurements of a pipeline and the stalls of the host during them. At levels of delay that
+/// the stalls determine, the errors of predictions do not show the quality of the model.
 struct Errors<'e> {
     all: &'e Campaign,
     stalls: Option<&'e Stalls>,
 }
 
 impl Errors<'_> {
-    /// Returns a table of the errors of predictions at each level. Instead of the maximum, the
-    /// table contains the error for the packet that takes the device longest. Levels at which
+    /// Returns a table of the errors of predictions at each level of delay. Instead of the maximum,
+    /// the table contains the error for the packet that takes the device longest. Levels at which
     /// stalls of the host determine the delays have no error.
     fn table(&self, verification: &Verification) -> Table {
         let mut errors = Table::of_values(
@@ -59,10 +59,11 @@ impl Errors<'_> {
         );
         let share = |value: f64| Cell::from(Value::new(value, Unit::Fraction));
         for level in verification.levels.iter().filter(|one| one.level != Level::Maximum) {
-            let told = |share: f64| self.stalls.is_some_and(|stalls| stalls.told(share));
+            let is_attributed =
+                |share: f64| self.stalls.is_some_and(|stalls| stalls.is_attributed(share));
             let name = Cell::text(level.level.to_string());
             match level.level.share() {
-                Some(quantile) if quantile > 0.0 && !told(quantile) => {
+                Some(quantile) if quantile > 0.0 && !is_attributed(quantile) => {
                     errors.row([
                         name,
                         Cell::text("not told: stalls of the host decide"),

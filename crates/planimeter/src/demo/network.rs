@@ -1,5 +1,5 @@
-//! The demo's question about networks: which delay can a network of that pipeline, the slow path of
-//! that switch and that controller guarantee?
+//! The demo's question about networks: which delay can a network guarantee that consists of the
+//! measured pipeline, slow path and controller?
 
 use std::time::Duration;
 
@@ -21,28 +21,30 @@ use crate::environment::seconds;
 use crate::failure::Failure;
 use crate::invocation;
 
-/// The smallest rate `rho` of the host's envelope, as a share of time. By this envelope, the host
-/// takes at most `sigma + rho t` in any time `t`.
+/// The smallest rate `rho` of the envelope of the time that the host takes from the pipeline, as a
+/// share of time. By this envelope, the host takes at most `sigma + rho t` in any interval of
+/// length `t`.
 const LEAST_RHO: f64 = 0.05;
-/// The limit below which the rate of the host's envelope must stay, as a share of time. The rest
-/// suffices for the network's flows, which use at most a quarter of each of the pipeline's two
-/// sides.
+/// The limit below which the rate `rho` of the host's envelope must stay, as a share of time. The
+/// remaining time suffices for the network's flows, which use at most a quarter of each of the
+/// pipeline's two directions.
 const MAX_RHO: f64 = 0.7;
 
-/// The time that the host takes from the pipeline, as it was observed.
+/// The time that the host was observed to take from the pipeline.
 struct Host {
     gaps: Gaps,
     envelope: Envelope,
-    /// The number of gaps in the second half of the observation at whose end the envelope that was
-    /// fitted to the first half is exceeded.
+    /// The number of observed gaps at whose ends the envelope is exceeded. The envelope is fitted
+    /// to the first half of the observation, and these gaps are in the second half.
     beyond: usize,
     /// The number of gaps in the second half of the observation.
     tested: usize,
 }
 
 impl Host {
-    /// Observes the host. Returns `None` if the processor has no suitable counter, or the host
-    /// takes so much that the pipeline is overloaded.
+    /// Observes for which times the host interrupts a running thread. Returns `None` if the
+    /// processor has no suitable counter, or if the host takes so much time that the pipeline would
+    /// be overloaded.
     fn observe(quick: bool) -> Option<Self> {
         let gaps = Gaps::observe(Duration::from_secs(if quick { 2 } else { 10 }))?;
         let rho = LEAST_RHO.max(2.0 * gaps.share());
@@ -60,7 +62,7 @@ pub(super) struct Bounded {
 }
 
 impl Bounded {
-    /// Returns the result for the flow of this name.
+    /// Returns the bounds of the flow with this name.
     pub(super) fn flow(&self, name: &str) -> Option<&Assessed> {
         let mut rows = self.assessed.iter().filter_map(|row| row.first());
         rows.find(|row| self.network.flow(row.bound.flow).name == name)
@@ -142,7 +144,7 @@ pub(super) fn bounded(
     Ok(Bounded { network, assessed })
 }
 
-/// What the servers of the network are made of.
+/// The measured figures and servers from which the network is composed.
 struct Servers<'a> {
     /// The delay of the slowest packet in the pipeline.
     longest: Picoseconds,
@@ -240,8 +242,8 @@ pub(super) fn time(bound: &Extended) -> Option<Value> {
     bound.finite().map(|bound| Value::new(bound.to_f64_up(), Unit::Seconds))
 }
 
-/// The bounds of the network for the pipeline alone, and for the pipeline with the time that the
-/// host takes from it.
+/// The bounds of two versions of the network: for the pipeline alone, and for the pipeline with the
+/// time that the host takes from it.
 struct Both<'b> {
     program: &'b Bounded,
     host: Option<(&'b Host, &'b Bounded)>,

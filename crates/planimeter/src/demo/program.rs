@@ -132,8 +132,8 @@ fn program_finding(points: &[throughput::Point]) -> Option<String> {
     ))
 }
 
-/// Returns the name of a table design without its entry lock, because no design of the demo has
-/// one.
+/// Returns the name of a table design without its entry lock, because no design of the demo has a
+/// lock.
 fn named(design: &Design) -> String {
     format!("{}/{}/{}", design.storage, design.synchronisation, design.update)
 }

@@ -1,5 +1,6 @@
-//! The demo's question about queues: do the packets of greedy sources stay within the bounds of the
-//! same network? The switches run in virtual time, so the answer depends on nothing of the host.
+//! The demo's question about queues: if all sources of a network send as much as they may, do
+//! delays stay within the computed bounds? The switches run in virtual time, so the answer does not
+//! depend on the host.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -73,16 +74,17 @@ fn delays(read: TopologyJson, flows: &[Flow]) -> Result<Vec<Vec<Duration>>, Fail
 /// The number of lines that [`sources`] writes for a flow.
 const LINES: usize = 4;
 
-/// Returns the delays of the packets of the flow at this position.
+/// Returns the delays of the packets of the flow with this index.
 fn of_flow(report: &Report, position: usize) -> Vec<Duration> {
     let crossings = report.crossings.iter();
     let own = crossings.filter(|crossing| (crossing.line - 1) / LINES == position);
     own.map(|crossing| crossing.left.saturating_sub(crossing.entered)).collect()
 }
 
-/// Returns the statements for a greedy source: it sends its burst at once and then a packet
-/// whenever its token bucket has filled up for one. Queues other than the least urgent one begin a
-/// nanosecond later, when a packet of that is on the wire.
+/// Returns the STF statements for a greedy source, which sends its whole burst at once, and then a
+/// packet whenever its token bucket has enough tokens for one. Sources of all queues but the least
+/// urgent one begin a nanosecond later, when a packet of the least urgent queue is already on the
+/// wire.
 fn sources(flow: &Flow) -> String {
     let class_selector = flow.queue.number() << 5;
     let frame = format!(
@@ -107,14 +109,14 @@ fn sources(flow: &Flow) -> String {
     text
 }
 
-/// The delays of a flow beside its bound.
+/// The measured delays of a flow beside its bound.
 struct Row<'f> {
     flow: &'f Flow,
     packets: usize,
     longest: Duration,
-    /// The bound as it is shown.
+    /// The delay bound of the flow, as the report shows it.
     bound: Value,
-    /// The share of the bound that the longest delay has reached.
+    /// The longest measured delay as a share of the bound.
     share: f64,
 }
 

@@ -1,5 +1,5 @@
-//! The demo's question about switches: how fast do packets cross the control channel of this switch,
-//! to the controller and back?
+//! The demo's question about switches: how fast do packets travel through the control channel of
+//! this switch, to the controller and back?
 
 use std::time::Duration;
 
@@ -22,9 +22,9 @@ use crate::failure::Failure;
 
 /// The program of the switch: forwarding by Ethernet addresses, with packet-ins and packet-outs.
 const PROGRAM: (&str, &str) = ("l2.p4", include_str!("../../../../programs/l2.p4"));
-/// The port of the switch that stands for the controller.
+/// The port number that stands for the controller in the program.
 const CPU_PORT: u32 = 255;
-/// The packets that fit into each direction of a line in memory.
+/// The number of packets for which a connection in memory has room in each direction.
 const LINE: usize = 1 << 12;
 
 pub(super) fn part(environment: &Environment<'_>, known: &mut Known) -> Result<Part, Failure> {
@@ -44,8 +44,8 @@ pub(super) fn part(environment: &Environment<'_>, known: &mut Known) -> Result<P
     Ok(Part { findings: findings(&measured), notes: Vec::new(), section: section(&measured) })
 }
 
-/// A running switch, the packets that show its slow path, and the ports at the other ends of the
-/// lines to its own.
+/// A running switch, the packets that are sent through its slow path, and the far ends of the
+/// in-memory connections to its ports.
 struct Started {
     switch: Switch,
     traffic: Traffic,
@@ -94,8 +94,9 @@ fn started() -> Result<Started, Failure> {
     Ok(Started { switch, traffic, ports: far })
 }
 
-/// Returns the server that stands for one direction: the highest load at which no packet was lost,
-/// with the longest delay at it. Returns `None` if packets were lost at every load.
+/// Returns a server for network calculus that stands for one direction of the slow path. It has the
+/// highest load at which no packet was lost, and the longest delay at that load. Returns `None` if
+/// packets were lost at every load.
 fn server(crossing: &Crossing) -> Option<Server> {
     let without_loss =
         crossing.loads.iter().filter(|load| load.counts.lost == 0 && load.updates.is_none());

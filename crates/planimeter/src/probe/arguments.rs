@@ -138,8 +138,8 @@ pub(crate) fn command() -> Command {
     command.args(settings)
 }
 
-/// Returns the flags that do not change a setting, such as those that name configuration files and
-/// those that replace the run by another action.
+/// Returns the flags that do not correspond to settings, such as those that name configuration
+/// files and those that replace the run by another action.
 fn sources() -> [Arg; 6] {
     let file = |name: &'static str| {
         Arg::new(name)
@@ -298,14 +298,14 @@ pub(crate) fn serves(matches: &ArgMatches) -> bool {
     matches.get_flag("serve")
 }
 
-/// Returns whether `--calibrate` requests that the built-in null controller is measured, in place
-/// of the user's controller.
+/// Returns whether `--calibrate` requests that the built-in null controller is measured instead of
+/// the user's controller.
 pub(crate) fn calibrates(matches: &ArgMatches) -> bool {
     matches.get_flag("calibrate")
 }
 
 /// Returns the file of `--paths`, which lists the shortcut paths through the controller that are to
-/// be measured; `None` without the flag.
+/// be measured, or `None` without the flag.
 pub(crate) fn paths(matches: &ArgMatches) -> Option<&std::path::Path> {
     matches.get_one::<PathBuf>("paths").map(PathBuf::as_path)
 }

@@ -9,7 +9,7 @@ use probe::config::{Config, Load, Mode, Protocol};
 use crate::embedded::Controller;
 use crate::failure::Failure;
 
-/// The offered rate, in packet-ins per second, from which on the null controller collects
+/// The offered rate, in packet-ins per second, at and above which the null controller collects
 /// packet-ins and answers them together. If it answered each packet-in immediately, it would fall
 /// behind at about twice this rate, before the probe does.
 const GATHER_FROM: f64 = 50_000.0;

@@ -8,18 +8,19 @@ use traces::{Part, Trace};
 
 use crate::failure::Failure;
 
-/// The file of a run directory that has the traces of packets, a line of JSON for each.
+/// The name of the file with the traces of packets in a run directory. It has a line of JSON for
+/// each packet.
 pub(crate) const FILE: &str = "traces.json";
 
-/// The largest number of packets whose trees a page has. A browser folds and searches more of them
-/// only slowly.
+/// The largest number of packets whose trees the page shows. Browsers become slow if there are
+/// more.
 const SHOWN: usize = 500;
 
-/// The number of packets whose trees are open at first.
+/// The number of packets whose trees are unfolded at first.
 const OPEN: usize = 20;
 
 /// Returns the file of traces that an argument of `planimeter report` names: the file itself, or
-/// that of a run directory. Returns `None` if the argument names other results.
+/// the one in a run directory. Returns `None` if the argument names other results.
 pub(super) fn file(path: &Path) -> Option<PathBuf> {
     let inside = path.join(FILE);
     if inside.is_file() {
@@ -28,7 +29,7 @@ pub(super) fn file(path: &Path) -> Option<PathBuf> {
     (path.is_file() && path.file_name().is_some_and(|name| name == FILE)).then(|| path.to_owned())
 }
 
-/// Writes a report of the traces in files to the directory that `directory` creates.
+/// Writes a report of the traces in `files` into the run directory that `directory` creates.
 pub(super) fn report(
     files: &[PathBuf],
     directory: impl FnOnce() -> Result<RunDirectory, Failure>,
@@ -49,7 +50,7 @@ pub(super) fn report(
     Ok(())
 }
 
-/// Returns a page with the tree of each trace.
+/// Returns a page that shows the tree of each trace.
 pub(crate) fn page(title: &str, findings: &[&str], traces: &[Trace]) -> Page {
     let mut page = Page::new("Planimeter · traces of packets", title);
     page.fact(match traces.len() {
@@ -77,7 +78,7 @@ pub(crate) fn page(title: &str, findings: &[&str], traces: &[Trace]) -> Page {
     page
 }
 
-/// Converts the outline of a trace to a part of a page.
+/// Converts a part of a trace to a branch of the tree.
 fn branch(part: Part) -> Branch {
     Branch {
         head: part.head,

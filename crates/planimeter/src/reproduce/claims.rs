@@ -21,16 +21,16 @@ pub(super) struct Claim {
     pub(super) sentence: String,
     /// The section of the paper that states the claim, with its figure or table.
     pub(super) section: String,
-    /// The figures that the paper published for the claim; empty if it states the claim without
-    /// figures.
+    /// The figures that the paper prints for the claim (empty if it states the claim without
+    /// figures).
     pub(super) published: Vec<Printed>,
     /// The kinds of systems whose measurements may decide the claim, the most conclusive first.
     pub(super) decided_by: Deciders,
-    /// The figure or table whose experiment measures the claim; `None` if no experiment of this
+    /// The figure or table whose experiment measures the claim, or `None` if no experiment of this
     /// version does.
     pub(super) exhibit: Option<String>,
     /// A description of the measurement that would decide the claim, for readers of a run that
-    /// cannot.
+    /// cannot decide it.
     pub(super) would_tell: String,
     /// The measured figures on which the claim depends. All of them must agree with the claim.
     pub(super) parts: Vec<Part>,
@@ -141,7 +141,8 @@ pub(super) enum Strongest {
     RecoversModel,
 }
 
-/// A kind of system that may decide a claim, and the strongest verdict that it allows.
+/// A kind of system that may decide a claim, and the strongest verdict to which its measurements
+/// may lead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Decider {
     pub(super) system: System,
@@ -185,19 +186,19 @@ pub(super) struct Part {
     pub(super) what: String,
     pub(super) unit: Unit,
     pub(super) criterion: Criterion,
-    /// The figure by which a measurement of [`System::Model`] is judged; `None` if the model says
-    /// nothing on this part.
+    /// The figure by which a measurement of [`System::Model`] is judged, or `None` if the model
+    /// predicts nothing for this part of the claim.
     model: Option<OfModel>,
 }
 
-/// A figure of the modelled controller that a measurement must recover. In a data file, it is a
-/// kind (`rate` or `time`), which determines the permitted deviation. A colon and a name follow if
-/// the figure is not that of the part of the claim.
+/// A figure of the modelled controller that a measurement must recover. A data file states its kind
+/// (`rate` or `time`), which determines the permitted deviation. If the figure has another key than
+/// the part of the claim, a colon and that key follow.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "String")]
 struct OfModel {
     figure: Option<String>,
-    /// The region in which the ratio of the measured value to that of the model must lie.
+    /// The region in which the ratio of the measured value to the model's value must lie.
     region: Region,
 }
 
@@ -242,7 +243,7 @@ impl Part {
 struct PartFile {
     key: String,
     what: String,
-    /// The unit of the figure; `None` for a ratio.
+    /// The unit of the figure, or `None` for a ratio.
     unit: Option<PublishedUnit>,
     equivalent: Option<String>,
     shape: String,

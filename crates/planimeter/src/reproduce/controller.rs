@@ -1,5 +1,5 @@
-//! The figures of the P4RCProbe paper, measured with the reference controller, in full runs with
-//! controllers of package registries, and with the user's if the user names one.
+//! Measures the figures of the P4RCProbe paper with the reference controller, in full runs also
+//! with controllers of package registries, and with the user's controller if there is one.
 
 mod backlog;
 mod evidence;
@@ -29,15 +29,15 @@ use subject::{Setting, Subject};
 /// for users.
 const PATHS: &str = include_str!("../../../../examples/paths/reference.toml");
 
-/// Returns the number of repetitions of each trial. A trial of a controller of a package registry
-/// takes longer, as it has to start the controller.
+/// Returns the number of repetitions of each trial. There are fewer for controllers of package
+/// registries, whose trials take longer because the controller must be started.
 fn repetitions(environment: &Environment<'_>, subject: Subject<'_>) -> &'static str {
     subject.choose(environment, Setting { quick: "3", full: "5", registry: "3" })
 }
 
 /// Returns the probe's settings for the number of repetitions and for the lengths of the phases of
-/// a trial. With `--quick`, all but the drain are smaller. Other controllers than the reference
-/// controller warm up for as long as their settings say.
+/// a trial. With `--quick`, all of these but the drain are smaller. For other controllers than the
+/// reference controller, the warm-up is as long as the controller's own settings say.
 fn lengths(
     environment: &Environment<'_>,
     subject: Subject<'_>,
@@ -94,10 +94,10 @@ fn limited_by_probe(results: &[&RunResult]) -> Option<String> {
     })
 }
 
-/// Measures the reference controller by `measure`, then the model of the paper's controller by
-/// `recover`, and then further controllers by `measure`. In full runs, these are the controllers of
-/// package registries; in all runs, the user's controller if the user names one. The values of
-/// further controllers are shown beside those of the reference controller.
+/// Calls `measure` for the reference controller, then `recover` for the model of the paper's
+/// controller, and then `measure` for further controllers: those of package registries in full
+/// runs, and the user's controller if there is one. The values of further controllers are shown
+/// beside those of the reference controller.
 fn each_controller(
     environment: &Environment<'_>,
     measure: fn(&Environment<'_>, Subject<'_>) -> Result<Measured, Failure>,
@@ -120,8 +120,8 @@ fn each_controller(
     Ok(measured)
 }
 
-/// Adds the results of a further controller, which is called `name`, to those of the reference
-/// controller. If the further controller could not be measured, adds the reason as a remark.
+/// Adds the results of a further controller, whose name is `name`, to those of the reference
+/// controller. If it could not be measured, adds the reason as a remark.
 fn put_beside(measured: &mut Measured, name: String, own: Result<Measured, Failure>) {
     let own = match own {
         Ok(own) => own,
@@ -236,7 +236,7 @@ fn sweep_of_one_switch(
     Ok(measured)
 }
 
-/// The rates of packet-ins per second and switch in Fig. 5 to 7 of the P4RCProbe paper.
+/// The numbers of packet-ins per second and switch in Fig. 5 to 7 of the P4RCProbe paper.
 const RATES: [u32; 3] = [10, 50, 100];
 
 /// Measures Fig. 5 and 6 of the P4RCProbe paper: an increasing number of switches.

@@ -44,8 +44,9 @@ fn plan(path: Path, quick: bool) -> String {
     )
 }
 
-/// Returns the number of rounds of a campaign. Claims are judged by one figure of each round. A
-/// round consists of several repetitions, because a single one may miss the largest delay.
+/// Returns the number of rounds of a measurement campaign. Each round yields one figure by which
+/// claims are judged. A round consists of several repetitions, because a single one may miss the
+/// largest delay.
 fn rounds(quick: bool) -> u32 {
     if quick { 3 } else { 5 }
 }

@@ -9,7 +9,7 @@ use statistics::Unit;
 
 use super::claims::{self, Claim};
 
-/// The data file with the set-up of a paper and the published values of its exhibits.
+/// The content of a data file: the set-up of a paper, and the published values of its exhibits.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -112,10 +112,10 @@ pub(super) struct Published {
     words: Option<String>,
     /// The figure, table or section of the paper that contains the value.
     pub(super) source: String,
-    /// The reason why the value is not measured here; `None` if an experiment measures it.
+    /// The reason why the value is not measured here, or `None` if an experiment measures it.
     pub(super) not_here: Option<String>,
-    /// The chart of the report to which the value is added, on the line `series` and at the
-    /// position `x`; `None` if the value is in no chart.
+    /// The chart of the report that shows the value, on the line `series` at the position `x`, or
+    /// `None` if no chart shows it.
     pub(super) chart: Option<String>,
     pub(super) series: Option<String>,
     pub(super) x: Option<f64>,

@@ -1,8 +1,8 @@
 //! Records of the experiments that are complete, with which `--resume` continues a run.
 //!
-//! The records are in the folder `complete` of the run directory: a file for each experiment, and
-//! one with the conditions under which they were measured. Measurements under other conditions do
-//! not compare, so a run is only resumed under the same ones.
+//! The records are in the folder `complete` of the run directory. There is a file for each
+//! experiment, and one with the conditions of the run, such as the build and the host. Measurements
+//! under different conditions cannot be compared, so a run is only continued under its own.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ const FOLDER: &str = "complete";
 /// The file in [`FOLDER`] that contains the conditions of the run.
 const CONDITIONS: &str = "conditions.json";
 
-/// The conditions of a run that a run which continues it must share.
+/// The conditions of a run. A run that continues it must have the same ones.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Conditions {
     planimeter_version: String,
@@ -34,7 +34,7 @@ struct Conditions {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Options {
     pub(super) is_quick: bool,
-    /// The options that name the user's controller, as they are typed; empty without one.
+    /// The options that name the user's controller, as they are typed (empty if there is none).
     pub(super) controller: String,
 }
 
@@ -48,7 +48,7 @@ impl Conditions {
         }
     }
 
-    /// Returns a description of what differs from the conditions `before`; `None` if nothing does.
+    /// Describes the differences from the conditions `before`. Returns `None` if there are none.
     fn difference(&self, before: &Self) -> Option<String> {
         if self.options.is_quick != before.options.is_quick {
             let with = if before.options.is_quick { "with" } else { "without" };
@@ -70,7 +70,7 @@ impl Conditions {
     }
 }
 
-/// The records of one run directory.
+/// The records of completed experiments in a run directory.
 #[derive(Debug)]
 pub(super) struct Records {
     folder: PathBuf,
@@ -109,7 +109,7 @@ impl Records {
         }
     }
 
-    /// Returns the result of an experiment; `None` if the experiment is not complete.
+    /// Returns the recorded result of an experiment, or `None` if the experiment is not complete.
     pub(super) fn read(&self, experiment: Experiment) -> Option<Measured> {
         let text = std::fs::read(self.file(experiment)?).ok()?;
         serde_json::from_slice(&text).ok()

@@ -70,13 +70,14 @@ impl Measured {
     }
 
     /// Stores the reason why a part of a claim cannot be judged by a measurement of `system`.
-    pub(super) fn untold(&mut self, system: System, key: &str, reason: impl Into<String>) {
+    pub(super) fn inconclusive(&mut self, system: System, key: &str, reason: impl Into<String>) {
         let found = Found::Untold(reason.into());
         self.evidence.push(Evidence { key: key.to_owned(), system, found });
     }
 }
 
-/// Returns the ratio of two figures in each round; empty if their numbers of rounds differ.
+/// Returns the ratio of two figures in each round. The list is empty if the figures have different
+/// numbers of rounds.
 pub(super) fn ratios(above: &[f64], below: &[f64]) -> Vec<f64> {
     match above.len() == below.len() {
         true => above.iter().zip(below).map(|(above, below)| above / below).collect(),

@@ -1,5 +1,5 @@
-//! The figures of the paper on tables that packets write: whole packets through the program of its
-//! evaluation, with the tables alone beside them.
+//! Measures the figures of the paper on tables that packets write: whole packets through the P4
+//! program that the paper evaluates, and, for comparison, the tables alone.
 
 mod alone;
 mod evidence;
@@ -107,11 +107,11 @@ pub(super) fn designs(environment: &Environment<'_>) -> Result<Measured, Failure
     Ok(with_alone(measured, alone::designs(environment, &sizes)?))
 }
 
-/// Returns the size of the last-level cache by which table sizes are chosen, with a text that says
-/// where it is from.
+/// Returns the size of the last-level cache, from which table sizes are derived, with a text that
+/// says how it was found.
 ///
-/// It is measured by latency. If that finds no cache, the paper's is assumed, because what a
-/// processor reports may be many times what a virtual machine can use.
+/// The size is measured by latency. If that finds no cache, the size in the paper is assumed,
+/// because the size that a processor reports may be many times what a virtual machine can use.
 fn last_cache(interrupt: &AtomicBool) -> (usize, String) {
     let caches = machine::caches();
     let measured = cache::measure(&caches, interrupt);
@@ -128,7 +128,7 @@ fn last_cache(interrupt: &AtomicBool) -> (usize, String) {
     }
 }
 
-/// Adds to the figures of whole packets those of the table alone.
+/// Adds the figures of the tables alone to those of whole packets.
 fn with_alone(mut packets: Measured, alone: Measured) -> Measured {
     let name = "the table alone".to_owned();
     packets.beside.push(Beside { name, values: alone.values });

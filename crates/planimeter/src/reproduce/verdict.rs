@@ -10,11 +10,11 @@ use super::claims::{Claim, Decider, Part, Strongest, System};
 use super::published::Paper;
 use crate::invocation;
 
-/// The largest probability with which a claim is judged wrongly by chance. It is divided among the
-/// parts of the claim.
+/// The largest permitted probability that a claim is judged wrongly by chance. It is divided among
+/// the parts of the claim.
 const RISK: f64 = 0.01;
 
-/// The finding of a run about one part of a claim, measured with one kind of system.
+/// The evidence on one part of a claim from measurements of one kind of system.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Evidence {
     /// The key of the part of the claim.
@@ -67,25 +67,26 @@ fn of_claim(claim: &Claim, run: &Run<'_>) -> claims::Claim {
     }
 }
 
-/// The verdict on a claim, with the system and the figures from which it follows.
+/// The verdict on a claim, with the system whose measurements decided it and the figures of its
+/// parts.
 struct Judged {
     verdict: Verdict,
     system: Option<System>,
     parts: Vec<claims::Part>,
 }
 
-/// Judges a claim by the first of its systems whose measurements decide it. If no system does, the
-/// verdict is the inconclusive one of the first system that was measured, with its reason.
+/// Judges a claim by the first of its systems whose measurements decide it. If no system decides
+/// it, the verdict is that of the first measured system, which is inconclusive and has a reason.
 fn judge(claim: &Claim, run: &Run<'_>) -> Judged {
-    let mut untold = None;
+    let mut inconclusive = None;
     for decider in &claim.decided_by.0 {
         let Some(judged) = judge_by(claim, *decider, run) else { continue };
         if !matches!(judged.verdict, Verdict::NotTold(_)) {
             return judged;
         }
-        untold = untold.or(Some(judged));
+        inconclusive = inconclusive.or(Some(judged));
     }
-    untold.unwrap_or_else(|| Judged {
+    inconclusive.unwrap_or_else(|| Judged {
         verdict: Verdict::NotTold(not_measured(claim, run)),
         system: None,
         parts: claim.parts.iter().map(|part| shown(part, None)).collect(),
@@ -138,11 +139,11 @@ fn judge_by(claim: &Claim, decider: Decider, run: &Run<'_>) -> Option<Judged> {
     Some(Judged { verdict, system: Some(decider.system), parts })
 }
 
-/// The agreements between the parts of a claim and the measured figures.
+/// How the measured figures agree with the parts of a claim.
 #[derive(Default)]
 struct Agreements {
     all: Vec<Agreement>,
-    /// The agreements of the parts that have a published value.
+    /// The agreements with those parts of the claim that have a published value.
     with_value: Vec<Agreement>,
 }
 
@@ -186,7 +187,7 @@ fn measured(found: &Found, unit: Unit, confidence: Confidence) -> Option<Measure
     }
 }
 
-/// Returns the reason why a part of a claim is not decided, or `None` if it is decided.
+/// Returns the reason why a part of a claim remains undecided, or `None` if it is decided.
 fn reason(
     part: &Part,
     found: Option<&Found>,

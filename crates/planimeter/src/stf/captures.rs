@@ -71,7 +71,7 @@ pub(super) fn folders(directory: &Path, scripts: &[PathBuf]) -> Vec<PathBuf> {
     folders
 }
 
-/// Packets that passed ports in one direction, each with its time, its port and its data.
+/// The packets that passed ports in one direction, each with its time, its port and its data.
 type Passed<P> = Vec<(Duration, P, Vec<u8>)>;
 
 /// Writes one capture for each port and direction: `NAME_in.pcap` for received packets and

@@ -8,7 +8,7 @@ use stf::{Crossing, Report};
 
 use crate::failure::Failure;
 
-/// The file of the delays of all scripts.
+/// The CSV file with the delays of packets in all scripts.
 pub(super) struct File {
     path: PathBuf,
     writer: BufWriter<fs::File>,
@@ -26,7 +26,8 @@ impl File {
         Ok(Self { path: path.to_owned(), writer })
     }
 
-    /// Adds a line for each packet that crossed the network, in the order in which they left.
+    /// Adds a line for each packet that crossed the network, in the order in which the packets left
+    /// it.
     pub(super) fn add(&mut self, script: &Path, report: &Report) -> Result<(), Failure> {
         let mut write = || -> io::Result<()> {
             for Crossing { line, from, to, entered, left, length } in &report.crossings {
@@ -44,7 +45,7 @@ impl File {
         write().map_err(|error| Failure::run(format!("{}: {error}", self.path.display())))
     }
 
-    /// Writes what is still in memory.
+    /// Writes the lines that are still buffered.
     pub(super) fn finish(mut self) -> Result<(), Failure> {
         let flushed = self.writer.flush();
         flushed.map_err(|error| Failure::run(format!("{}: {error}", self.path.display())))

@@ -1,8 +1,8 @@
 //! `--entries`: converts a `runtime.json` file of the p4lang tutorials, or a file of commands of
-//! simple_switch_CLI, to statements of a script.
+//! simple_switch_CLI, to statements of an STF script.
 //!
-//! All these formats refer to tables, keys and actions by name, so entries are installed and checked
-//! like the statements of other scripts.
+//! These formats and scripts all refer to tables, keys and actions by name, so entries are
+//! installed and checked like the statements of other scripts.
 
 mod strings;
 
@@ -22,26 +22,27 @@ use softswitch::runtime_json::RuntimeJson;
 use stf::Script;
 
 pub(super) use self::strings::Strings;
-use crate::entry_commands::{self, Asked};
+use crate::entry_commands::{self, Configured};
 use crate::failure::Failure;
 use crate::program;
 
-/// The content of a file for a switch.
+/// The content of an entries file for one switch.
 #[derive(Debug)]
 pub(super) struct Entries {
     /// A script that installs the entries.
     pub(super) script: Script,
-    /// The queues of ports.
+    /// The queues that the file configures at ports.
     pub(super) queues: Configuration,
 }
 
-/// Reads the file at `path`, a `runtime.json` or commands, for a program with these strings.
+/// Reads the file at `path`, which is a `runtime.json` or contains commands. `strings` contains the
+/// program's P4Info and the numbers of its strings.
 pub(super) fn read(path: &Path, strings: &Strings) -> Result<Entries, Failure> {
     let wrong =
         |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", path.display()));
     let text = program::read(path)?;
     let (mut updates, queues) = if entry_commands::has_commands(&text) {
-        let Asked { updates, queues } = entry_commands::run(path, &text, strings.p4info())?;
+        let Configured { updates, queues } = entry_commands::run(path, &text, strings.p4info())?;
         (updates, queues)
     } else {
         let file = RuntimeJson::parse(&text).map_err(|error| wrong(&error))?;
@@ -69,10 +70,11 @@ pub(super) fn read(path: &Path, strings: &Strings) -> Result<Entries, Failure> {
 struct Text<'p> {
     p4info: &'p P4Info,
     script: String,
-    /// The number of replication nodes in the script so far. Scripts number these nodes
-    /// consecutively.
+    /// The number of replication nodes that the script has created so far. Scripts number these
+    /// nodes consecutively.
     nodes: usize,
-    /// What has no form in a script, if there was any.
+    /// The first part of the file that cannot be written as statements of a script, if there is
+    /// one.
     refused: Option<&'static str>,
 }
 

@@ -1,5 +1,6 @@
-//! `--topology`: runs a network from a topology.json of the p4lang tutorials. Every switch runs the
-//! program, or the one that the file names for it, with its own entries.
+//! `--topology`: runs a network that a topology.json of the p4lang tutorials describes. Every
+//! switch runs the program of the command line, or the one that the file names for the switch, with
+//! its own entries.
 //!
 //! Scripts name ports as the file does: `h1`, or `s1-p4` for a port to which nothing is attached.
 //! Captures name all ports in the form `s1-p4`, so that the direction is always that of the switch.
@@ -36,7 +37,7 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Returns the coverage of the program before any script has run. [`Topology::run`] adds to it.
+    /// Returns an empty coverage of the program, to which [`Topology::run`] adds.
     pub(super) fn uncovered(&self) -> Covered {
         Covered { coverage: Coverage::new(&self.program), switches: self.switches.clone() }
     }
@@ -174,8 +175,8 @@ impl Topology {
         Ok(of_all_ways(runs))
     }
 
-    /// Runs a script in a network of fresh switches. `way` selects how they execute compiled
-    /// programs, where a program supports it.
+    /// Runs a script in a network of fresh switches. `way` selects how switches execute a compiled
+    /// program, if the program can be executed in that way.
     fn run_on(
         &self,
         programs: &[Running],
@@ -291,8 +292,8 @@ impl Topology {
         self.read.links.iter().filter_map(of).collect()
     }
 
-    /// Returns the number in scripts of a port such as `s1-p9`; `None` if there is no such switch,
-    /// or something is attached to the port.
+    /// Returns the number that a port such as `s1-p9` has in scripts. Returns `None` if there is no
+    /// such switch, or something is attached to the port.
     fn unattached(&self, name: &str) -> Option<u32> {
         let (switch, port) = name.rsplit_once("-p")?;
         let port: u32 = port.parse().ok().filter(|port| *port < PORTS)?;

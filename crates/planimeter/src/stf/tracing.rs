@@ -1,4 +1,5 @@
-//! The traces of the packets of scripts: flags, files, and the page of a run directory.
+//! The traces of the packets in scripts: the flags that request them, and the files and the page to
+//! which they are written.
 
 use std::fs::File;
 use std::io::Write;
@@ -52,14 +53,14 @@ pub(super) struct Tracing {
 }
 
 impl Tracing {
-    /// Returns the contents of traces, or `None` if packets are not traced.
+    /// Returns which details traces contain, or `None` if packets are not traced.
     pub(super) fn contents(&self) -> Option<Contents> {
         let is_traced = self.prints() || self.trace.is_some() || self.output.is_some();
         let outcomes = self.all_outcomes.then_some(self.outcomes_limit);
         is_traced.then_some(Contents { detail: Detail::Values, outcomes })
     }
 
-    /// Returns whether traces are printed.
+    /// Returns whether traces are printed on standard output.
     fn prints(&self) -> bool {
         match &self.trace {
             Some(file) => file.is_none(),
@@ -75,18 +76,18 @@ impl Tracing {
     }
 }
 
-/// The places to which the traces of a run are written.
+/// The outputs to which the traces of a run are written.
 pub(super) struct Kept {
     format: Format,
     prints: bool,
     file: Option<(PathBuf, File)>,
     directory: Option<RunDirectory>,
-    /// The traces for the page.
+    /// The traces for the page in the run directory.
     traces: Vec<Trace>,
 }
 
 impl Kept {
-    /// Creates the file and the directory of the command line.
+    /// Creates the file and the directory that the command line names.
     pub(super) fn new(arguments: &Tracing) -> Result<Self, Failure> {
         if arguments.prints() && arguments.trace_format == Format::Proto {
             return Err(Failure::input(

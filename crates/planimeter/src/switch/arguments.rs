@@ -1,4 +1,5 @@
-//! The arguments of `planimeter switch`. They are those of simple_switch_grpc where it has them.
+//! The arguments of `planimeter switch`. Arguments that simple_switch_grpc has too are spelled as
+//! there.
 
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -55,7 +56,7 @@ Examples:
 Exit status: 0 the switch was interrupted; 2 the program, an interface or an argument is wrong.";
 
 /// The flags of simple_switch_grpc that are accepted but have no effect here, each with a text that
-/// names a replacement.
+/// names what to use instead.
 const PASSED_OVER: [(&str, &str); 9] = [
     ("nanolog", "there is no nanomsg log; --log-level debug names packets, tables and entries"),
     (
@@ -74,8 +75,8 @@ const PASSED_OVER: [(&str, &str); 9] = [
     ("log-file-max-files", "the log is one file; logrotate's copytruncate keeps it short"),
 ];
 
-/// The flags of BMv2 that are refused, because they would change how packets are treated. Each has
-/// the number of its values and a text that names a replacement.
+/// The flags of BMv2 that are refused, because they would change how packets are processed. Each
+/// has the number of its values and a text that names what to use instead.
 const REFUSED: [(&str, usize, &str); 6] = [
     (
         "use-files",
@@ -507,8 +508,8 @@ pub(super) fn path(matches: &ArgMatches) -> softswitch::Path {
     }
 }
 
-/// Returns how safe a change by a controller is when the switch confirms it: on the storage medium
-/// with `--journal-sync`, and otherwise handed to the kernel.
+/// Returns how durable a controller's change is when the switch confirms it: with `--journal-sync`
+/// it is on the storage medium, and otherwise it has been handed to the kernel.
 pub(super) fn durability(matches: &ArgMatches) -> softswitch::Durability {
     if matches.get_flag("journal-sync") {
         softswitch::Durability::Medium
@@ -517,8 +518,8 @@ pub(super) fn durability(matches: &ArgMatches) -> softswitch::Durability {
     }
 }
 
-/// Returns whether TCP segments that the kernel delivers in one piece may leave in one piece, or
-/// always leave as separate packets. The program processes each segment in either case.
+/// Returns whether TCP segments that the kernel delivers as one large packet may leave as one
+/// packet, or always leave separately. The program processes each segment in either case.
 pub(super) fn segments(matches: &ArgMatches) -> softswitch::Segments {
     match matches.get_one::<String>("segments").map(String::as_str) {
         Some("split") => softswitch::Segments::Split,
@@ -526,9 +527,9 @@ pub(super) fn segments(matches: &ArgMatches) -> softswitch::Segments {
     }
 }
 
-/// Returns the directory for captures; `None` without `--pcap`. As in simple_switch_grpc, the word
-/// after `--pcap` is the directory, unless it is another option. If the word is a file, the user
-/// meant it as the program, and captures are written to the current directory.
+/// Returns the directory for captures, or `None` without `--pcap`. As in simple_switch_grpc, the
+/// word after `--pcap` is the directory, unless it is another option. If the word is a file, the
+/// user meant it as the program, and captures are written to the current directory.
 pub(super) fn captures(matches: &ArgMatches) -> Option<&Path> {
     let given = matches.get_one::<PathBuf>("pcap")?;
     Some(if given.is_file() { Path::new(".") } else { given })
@@ -583,7 +584,7 @@ fn check_tls(matches: &ArgMatches) -> Result<(), Failure> {
 }
 
 /// Returns a warning if everyone who can reach the address of the P4Runtime server may control the
-/// switch; otherwise `None`.
+/// switch, and otherwise `None`.
 pub(super) fn exposure(matches: &ArgMatches) -> Option<String> {
     let address = matches.get_one::<SocketAddr>("grpc-server-addr")?;
     if address.ip().is_loopback() || matches.get_flag("grpc-server-with-client-auth") {

@@ -19,12 +19,12 @@ use softswitch::runtime_json::RuntimeJson;
 use softswitch::{DeviceConfig, Durability, V1ModelSettings};
 
 use super::arguments;
-use crate::entry_commands::{self, Asked};
+use crate::entry_commands::{self, Configured};
 use crate::failure::Failure;
 use crate::program;
 use crate::storage::Stored;
 
-/// The configuration of a device whose ports are not open yet.
+/// The configuration of a device whose ports have not been opened yet.
 #[derive(Debug)]
 pub(crate) struct Planned {
     pub(crate) id: u64,
@@ -123,7 +123,7 @@ pub(crate) fn planned(matches: &ArgMatches) -> Result<Vec<Planned>, Failure> {
     devices.collect()
 }
 
-/// A device as the command line or the file describes it.
+/// The description of a device on the command line or in the file.
 struct Wanted<'a> {
     id: u64,
     cpu_port: u32,
@@ -206,9 +206,9 @@ impl Planned {
         }
     }
 
-    /// Adds the entries of the file at `path` to the device: those of a `runtime.json`, with the
-    /// pipeline that it names if no other program was given, or those that commands of
-    /// simple_switch_CLI write.
+    /// Adds the entries in the file at `path` to the device. If the file is a `runtime.json`, the
+    /// pipeline that it names is used too, unless another program was given. Otherwise the file
+    /// contains commands of simple_switch_CLI.
     fn take_runtime_json(&mut self, path: &Path) -> Result<(), Failure> {
         let wrong =
             |error: &dyn fmt::Display| Failure::input(format!("{}: {error}", path.display()));
@@ -216,7 +216,7 @@ impl Planned {
         if entry_commands::has_commands(&text) {
             let p4info = self.pipeline.as_ref().and_then(|pipeline| pipeline.p4info.as_ref());
             let none = || wrong(&"its commands need a program; give it with --p4");
-            let Asked { updates, queues } =
+            let Configured { updates, queues } =
                 entry_commands::run(path, &text, p4info.ok_or_else(none)?)?;
             (self.updates, self.queues) = (updates, queues);
             return Ok(());
@@ -274,12 +274,16 @@ fn read_p4info(path: &Path) -> Result<P4Info, Failure> {
     }
 }
 
-/// Returns the size of the receive ring of each packet socket: `asked` KiB, or a size that suits
-/// this machine if `asked` is `None`.
-pub(crate) fn ring_memory(planned: &[Planned], workers: usize, asked: Option<u32>) -> RingMemory {
+/// Returns the size of the receive ring of each packet socket: `requested` KiB, or a size that
+/// suits this machine if `requested` is `None`.
+pub(crate) fn ring_memory(
+    planned: &[Planned],
+    workers: usize,
+    requested: Option<u32>,
+) -> RingMemory {
     let ports = planned.iter().flat_map(|device| &device.ports);
     let sockets = ports.filter(|port| matches!(port.spec.source, Source::AfPacket { .. })).count();
-    match asked {
+    match requested {
         Some(kibibytes) => RingMemory::of_bytes(kibibytes as usize * 1024),
         None => RingMemory::here(sockets * workers),
     }
@@ -291,9 +295,9 @@ pub(crate) struct Common {
     pub(crate) path: softswitch::Path,
     pub(crate) v1model: V1ModelSettings,
     pub(crate) durability: Durability,
-    /// Whether references between entities are checked.
+    /// Whether the switch checks references between entities (`@refers_to`).
     pub(crate) check_references: bool,
-    /// Whether clients may inject packets.
+    /// Whether clients may inject packets into devices.
     pub(crate) takes_injections: bool,
 }
 

@@ -8,7 +8,7 @@ use softswitch::{Isolation, LoadLimits, Pushes};
 
 use crate::parsers::binary;
 
-/// The name of the hidden subcommand that loads a pipeline for a switch, in a child process.
+/// The name of the hidden subcommand that runs in a child process of a switch and loads a pipeline.
 pub(crate) const LOAD: &str = "load";
 
 const HEADING: &str = "Pushed pipelines";

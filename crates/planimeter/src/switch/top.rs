@@ -64,7 +64,8 @@ fn put(text: &str) {
     let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
 }
 
-/// Returns the text of the display, given the states of the devices at both ends of `elapsed`.
+/// Returns the text of the display. `before` and `now` are the states of the devices at the start
+/// and the end of the time `elapsed`.
 fn picture(before: &[DeviceState], now: &[DeviceState], elapsed: Duration) -> String {
     let mut out = String::new();
     for device in now {
@@ -184,7 +185,7 @@ fn write_port(
     }
 }
 
-/// Writes the queues of ports, if there are any.
+/// Writes the lines about queues of ports, if there are any.
 fn write_queues(
     out: &mut String,
     before: &DeviceState,
@@ -221,7 +222,7 @@ fn write_queues(
 }
 
 /// Returns the name for the first column of a table row. If `name` has more than `most` characters,
-/// writes it to `out` on a line of its own and returns an empty name for the row.
+/// it is written to `out` on a line of its own, and the returned name is empty.
 fn beside<'n>(
     out: &mut String,
     indent: &str,

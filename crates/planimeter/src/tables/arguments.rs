@@ -11,7 +11,7 @@ use statistics::Condition;
 
 use super::measure::METRICS;
 use crate::failure::Failure;
-use crate::output::{self, ForPapers};
+use crate::output::{self, ForPapers, Printed};
 use crate::parsers::{self, List, binary, count, decimal, duration, list_of, sizes_of};
 use crate::program::Sources;
 use crate::threshold;
@@ -353,6 +353,12 @@ pub(super) struct Output {
 }
 
 impl Output {
+    /// Returns the output flags in the form that `Printed` has, in which a result is printed, and
+    /// written to files only if a directory is named.
+    pub(super) fn printed(&self) -> Printed {
+        Printed { json: self.json, output: self.output.clone() }
+    }
+
     pub(super) fn directory(&self) -> Result<RunDirectory, Failure> {
         output::directory(self.output.as_deref(), "tables", self.papers)
     }

@@ -87,7 +87,7 @@ struct Part {
 
 /// Measures the parts of the plan at several ranks (processes). One rank measures a whole part,
 /// because designs that are compared must take turns on the same machine. Returns the results at
-/// the first rank, and `None` at all other ranks.
+/// the first rank, and `None` at all others.
 fn shared(
     plan: &Plan,
     settings: &Settings,
@@ -207,8 +207,8 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
     })
 }
 
-/// The sizes, key widths in bits and parameter bytes of tables, and the requirements on their
-/// designs.
+/// Lists of table sizes, of key widths in bits and of parameter sizes in bytes, and the
+/// requirements on table designs.
 type Wanted = (Vec<usize>, Vec<u32>, Vec<usize>, Requirements);
 
 /// Returns the plan of a measurement: the cases that the arguments select.
@@ -281,7 +281,8 @@ fn plan(arguments: &Arguments, settings: &Settings) -> Result<Plan, Failure> {
     Plan::new(&selections).map_err(Failure::input)
 }
 
-/// Prints the cases of the plan, and the combinations that are not offered, with the reasons.
+/// Prints the cases of the plan, and the requested combinations that no table supports, with the
+/// reasons.
 fn list(plan: &Plan) {
     for case in &plan.cases {
         println!("{}", name(case));

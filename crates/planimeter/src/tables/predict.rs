@@ -10,9 +10,15 @@ use ::tables::cache;
 use ::tables::machine::caches;
 use ::tables::{Design, EntryLock, ExactTable, Fill, Layout, Model, Requirements, Storage, Wait};
 use ir::{Action, MatchKind, Program, Table, TableId};
+use provenance::Provenance;
+use report::page::document::{Document, Section};
+use report::page::{Cell, Table as Figures};
+use report::value::Value;
+use statistics::Unit;
 
 use super::Arguments;
 use crate::failure::Failure;
+use crate::invocation;
 use crate::output;
 use crate::program;
 
@@ -20,6 +26,7 @@ use crate::program;
 const DEFAULT_SIZE: usize = 1024;
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let started = invocation::start();
     let question = Question {
         fill: arguments.shapes.fill,
         caches: caches_of(arguments.prediction.cache),
@@ -34,21 +41,30 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Some(path) => of_program(path, &program::load(path, &arguments.sources)?)?,
         None => given(arguments)?,
     };
-    let text: Vec<String> = subjects.iter().map(|subject| question.answer(subject)).collect();
-    println!("{}", text.join("\n\n"));
+    let document = question.document(&subjects, started.provenance());
+    let text = || {
+        let answers: Vec<String> =
+            subjects.iter().map(|subject| question.answer(subject)).collect();
+        answers.join("\n\n") + "\n"
+    };
+    arguments.output.printed().leave("tables-predict", &document, text, &[])?;
     Ok(ExitCode::SUCCESS)
 }
+
+/// A text that says which memory of a table a prediction counts.
+const COUNTED: &str = "Keys, pointers and entries of one replica; the hash index of all but inline is not \
+                       counted.";
 
 /// A table whose memory and cache use is predicted.
 pub(super) struct Subject {
     pub(super) name: String,
     /// The layout of the table's entries, or the reason why no design can store the table.
     pub(super) layout: Result<Layout, String>,
-    /// The requirements that the program has on the table's design.
+    /// The requirements that the program places on the table's design.
     pub(super) asks: Requirements,
 }
 
-/// The parameters of a prediction that are the same for all tables.
+/// The parameters that the predictions for all tables share.
 struct Question {
     fill: Fill,
     caches: Vec<(String, usize)>,
@@ -57,6 +73,59 @@ struct Question {
 }
 
 impl Question {
+    /// Returns the number of entries that a table with this layout is assumed to contain.
+    fn filled(&self, layout: &Layout) -> usize {
+        (self.fill.share() * layout.size() as f64).round() as usize
+    }
+
+    /// Returns the predictions for all tables, with a section for each.
+    fn document(&self, subjects: &[Subject], provenance: Provenance) -> Document {
+        let sections = (1..).zip(subjects).map(|(number, subject): (usize, &Subject)| {
+            let (text, tables) = match &subject.layout {
+                Err(reason) => (vec![reason.clone()], Vec::new()),
+                Ok(layout) => {
+                    let (model, filled) = (Model::new(*layout), self.filled(layout));
+                    let text = self.recommendation(&model, layout, subject.asks, filled);
+                    (text, vec![self.figures(&model, filled), shape(subject, layout, filled)])
+                }
+            };
+            let title = subject.name.clone();
+            Section { id: format!("table-{number}"), title, text, tables, ..Section::default() }
+        });
+        Document {
+            kind: "tables --predict",
+            title: "Predicted memory and cache fit of tables".to_owned(),
+            findings: Vec::new(),
+            notes: vec![COUNTED.to_owned()],
+            partial: None,
+            claims: Vec::new(),
+            sections: sections.collect(),
+            provenance,
+        }
+    }
+
+    /// Returns the memory that a table takes with each storage, and the number of entries that fit
+    /// each cache.
+    fn figures(&self, model: &Model, filled: usize) -> Figures {
+        let fits: Vec<String> =
+            self.caches.iter().map(|(name, _)| format!("entries that fit {name}")).collect();
+        let mut columns = vec!["storage", "memory", "memory per entry"];
+        columns.extend(fits.iter().map(String::as_str));
+        let mut table = Figures::of_values("Memory", columns);
+        let figure = |number: f64, unit| Cell::from(Value::new(number, unit));
+        for storage in Storage::ALL {
+            let bytes = model.memory(storage, filled) as f64;
+            let each = (filled > 0).then(|| figure(bytes / filled as f64, Unit::Bytes));
+            let mut cells = vec![Cell::text(storage.to_string())];
+            cells.extend([figure(bytes, Unit::Bytes), each.unwrap_or_default()]);
+            cells.extend(self.caches.iter().map(|(_, cache)| {
+                figure(model.entries_in_cache(storage, *cache) as f64, Unit::Count)
+            }));
+            table.row(cells);
+        }
+        table
+    }
+
     /// Returns the prediction for a table and the recommended design, as text.
     fn answer(&self, subject: &Subject) -> String {
         let layout = match &subject.layout {
@@ -67,7 +136,7 @@ impl Question {
             }
         };
         let model = Model::new(*layout);
-        let filled = (self.fill.share() * layout.size() as f64).round() as usize;
+        let filled = self.filled(layout);
         let mut text = format!(
             "{}\n  key of {} bits, parameters of {} B, {} entries, {} filled\n\n",
             subject.name,
@@ -89,24 +158,29 @@ impl Question {
             }
         }
         let even = model.break_even_fill().share() * 100.0;
-        let remark = format!(
-            "static takes no more than dynamic from a fill of {even:.0} % on. Keys, pointers and entries of one replica; the \
-             hash index of all but inline is not counted."
-        );
+        let remark =
+            format!("static takes no more than dynamic from a fill of {even:.0} % on. {COUNTED}");
         text.push_str("\n\n");
         text.push_str(&output::layout().text("  ", &remark));
         text.push('\n');
-        text.push_str(&self.recommend(&model, layout, subject.asks, filled));
+        let recommendation = self.recommendation(&model, layout, subject.asks, filled);
+        for (number, line) in recommendation.iter().enumerate() {
+            let indent = if number == 0 { "  " } else { "    " };
+            text.push_str(&output::layout().text(indent, line));
+        }
+        text.truncate(text.trim_end().len());
         text
     }
 
-    fn recommend(
+    /// Returns the recommended design followed by the reasons for it, or the reason why no design
+    /// can be recommended.
+    fn recommendation(
         &self,
         model: &Model,
         layout: &Layout,
         asks: Requirements,
         filled: usize,
-    ) -> String {
+    ) -> Vec<String> {
         let asks = Requirements { shared_entries: asks.shared_entries || self.shared, ..asks };
         let writes = asks.reference_parameters || asks.add_on_miss || asks.shared_entries;
         let (design, why) = if asks.shared_entries {
@@ -133,11 +207,12 @@ impl Question {
         };
         // A design with which the program would be refused is not recommended.
         if let Err(error) = design.check(asks) {
-            return format!("  No design fits: {error}");
+            return vec![format!("No design fits: {error}")];
         }
         let (inline, dynamic) =
             (model.memory(Storage::Inline, filled), model.memory(Storage::Dynamic, filled));
         let mut remarks = vec![
+            format!("Recommended: {design}"),
             format!("{why}."),
             format!(
                 "Inline storage finds key, action and parameters together: {} B in place of {} B for dynamic storage at \
@@ -163,13 +238,25 @@ impl Question {
         if let Err(error) = seed.check(asks) {
             remarks.push(format!("Not {seed}: {error}."));
         }
-        let mut text = format!("  Recommended: {design}\n");
-        for remark in remarks {
-            text.push_str(&output::layout().text("    ", &remark));
-        }
-        text.truncate(text.trim_end().len());
-        text
+        remarks
     }
+}
+
+/// Returns the dimensions of a table, and the smallest share of filled entries at which static
+/// storage takes no more memory than dynamic storage.
+fn shape(subject: &Subject, layout: &Layout, filled: usize) -> Figures {
+    let columns = ["name", "key bits", "parameters", "entries", "filled", "break-even fill"];
+    let mut table = Figures::of_values("Shape", columns);
+    let figure = |number: f64, unit| Cell::from(Value::new(number, unit));
+    table.row([
+        Cell::text(subject.name.clone()),
+        figure(f64::from(layout.key_bits()), Unit::Count),
+        figure(layout.parameter_bytes() as f64, Unit::Bytes),
+        figure(layout.size() as f64, Unit::Count),
+        figure(filled as f64, Unit::Count),
+        figure(Model::new(*layout).break_even_fill().share(), Unit::Fraction),
+    ]);
+    table
 }
 
 /// Returns a table for each combination of sizes, key widths and parameter bytes that the flags
@@ -213,7 +300,7 @@ fn of_table(program: &Program, id: TableId) -> Subject {
     Subject { name: table.name.clone(), layout: layout(program, table), asks }
 }
 
-/// Returns what a program requires of the design of one of its tables.
+/// Returns the properties that a program requires of the design of one of its tables.
 pub(crate) fn requirements(program: &Program, table: &Table) -> Requirements {
     Requirements {
         reference_parameters: actions(program, table)
@@ -263,8 +350,8 @@ fn packed(layout: Layout) -> Result<Layout, String> {
 }
 
 /// Returns each cache of this machine with its name and its size in bytes, or only a cache of the
-/// size `given`. The size of the machine's last cache is measured; if it clearly differs from the
-/// size that the processor reports, prints a message.
+/// size `given`. The size of the machine's last cache is measured. If it clearly differs from the
+/// size that the processor reports, a message is printed.
 fn caches_of(given: Option<usize>) -> Vec<(String, usize)> {
     if let Some(bytes) = given {
         return vec![("cache".to_owned(), bytes)];

@@ -20,6 +20,9 @@ const WORK: Duration = Duration::from_millis(1500);
 /// decisive limit is [`WORK`].
 const WALL: Duration = Duration::from_secs(4);
 
+/// The maximum processor time of an analysis after the signal, as `docs/bound.md` says.
+const PROMPT: Duration = Duration::from_millis(200);
+
 /// The seed of the moments of interruption.
 const SEED: u64 = 7;
 
@@ -159,6 +162,32 @@ fn many_tables(folder: &TempDir) -> String {
     path.to_string_lossy().into_owned()
 }
 
+/// Returns a network of 1,000 flows over 40 servers, which most analyses take minutes for.
+fn thousand_flows(folder: &TempDir) -> String {
+    let mut text = String::from("name = \"a thousand flows\"\n");
+    for server in 0..40 {
+        text.push_str(&format!(
+            "[[server]]\nname = \"s{server}\"\n\
+             service = {{ rate-latency = {{ rate = 1000000000, latency = 0.00001 }} }}\n"
+        ));
+    }
+    for flow in 0..1000 {
+        let first = 7 * flow % 36;
+        let path: Vec<String> =
+            (first..first + 2 + flow % 3).map(|server| format!("\"s{server}\"")).collect();
+        text.push_str(&format!(
+            "[[flow]]\nname = \"f{flow}\"\npath = [{}]\n\
+             arrival = {{ token-bucket = {{ burst = {}, rate = {} }} }}\n",
+            path.join(", "),
+            1000 + flow,
+            100_000 + 17 * flow
+        ));
+    }
+    let path = folder.path().join("flows.toml");
+    fs::write(&path, text).expect("a file");
+    path.to_string_lossy().into_owned()
+}
+
 /// Returns the path of a file of the repository.
 fn file(name: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -260,6 +289,19 @@ fn services_end_with_0_once_they_serve_and_with_130_before() {
         long(&["controller", "-a", "paths", "--listen", "127.0.0.1:0"], Ends::Served),
         long(&["controller", "-p", "p4runtime", "-d", &format!("1@{mute}")], Ends::Served),
     ]);
+}
+
+/// One thread computes, so that its processor time is the time that a user waits.
+#[test]
+fn bounds_of_a_thousand_flows_end_within_a_fifth_of_a_second() {
+    let folder = scratch();
+    let network = thousand_flows(&folder);
+    for analysis in ["best", "ludb", "plp", "elp", "ulp"] {
+        let words = ["bound", network.as_str(), "--analysis", analysis, "--threads", "1"];
+        let case = long(&words, Ends::Interrupted);
+        let ended = interrupted(&case, Duration::from_millis(500), &[Signal::INT]);
+        assert!(ended.worked <= PROMPT, "{analysis}: {ended:?}");
+    }
 }
 
 /// Verbs that read, compute and print have no result to leave, so they end immediately. A pipe

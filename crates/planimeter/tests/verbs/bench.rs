@@ -104,6 +104,41 @@ fn wrong_input_fails_with_one_line_of_advice() {
     }
 }
 
+#[test]
+fn tables_that_others_guard_have_packets_that_were_solved_for() {
+    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/verbs/guarded.p4");
+    let measured = |more: &[&str]| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let run = folder.path().join("run");
+        let to = run.to_string_lossy();
+        let arguments = [program, "--entries", "2^6", "-o", &to];
+        let output = bench(&[&SHORT[..], &arguments, more].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let result = fs::read_to_string(run.join("result.json")).expect("a result");
+        let result: Value = serde_json::from_str(&result).expect("JSON");
+        let schema = serde_json::from_str(report::throughput::SCHEMA).expect("the schema is JSON");
+        let validator = jsonschema::validator_for(&schema).expect("the schema compiles");
+        assert!(validator.is_valid(&result), "{result}");
+        let words: Vec<String> = stdout(&output).split_whitespace().map(str::to_owned).collect();
+        (words.join(" "), result["points"][0].clone())
+    };
+    let (text, point) = measured(&[]);
+    let solved = serde_json::json!([{"table": "I.second", "flows": 32}]);
+    assert_eq!(point["solved_tables"], solved, "{text}");
+    let unhit = point["unhit_tables"].as_array().expect("tables");
+    assert_eq!((unhit.len(), unhit[0]["table"].as_str()), (1, Some("I.never")));
+    for words in ["were solved for", "I.second (32 flows)", "no packet hits", "table I.never:"] {
+        assert!(text.to_lowercase().contains(&words.to_lowercase()), "{words}: {text}");
+    }
+    for case in point["cases"].as_array().expect("cases") {
+        assert_eq!(case["checked"], case["processed"], "{case}");
+        assert_eq!((case["wrong"].as_u64(), case["errors"].as_u64()), (Some(0), Some(0)), "{case}");
+    }
+    let (_, point) = measured(&["--solve", "0s"]);
+    assert_eq!(point["solved_tables"], serde_json::json!([]));
+    assert_eq!(point["unhit_tables"].as_array().map(Vec::len), Some(2));
+}
+
 /// The scenarios of the example, with fewer routes, packets and entries of lists.
 fn small_scenarios() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/bench/middleblock.toml");
@@ -282,6 +317,9 @@ fn the_costliest_packets_are_measured_beside_their_prediction() {
     }
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(words.contains("the path that is predicted to cost most"), "{words}");
+    let is_told = "every other predicted path is predicted to cost less";
+    assert!(words.contains(is_told) || words.contains("the data do not tell"), "{words}");
+    assert!(words.contains("time-stamp counter") && words.contains("Fitted costs"), "{words}");
     // The scripts are tests of the program, whose packets have the length.
     let script = run.join("worst-interpreter-64-1.stf");
     let text = fs::read_to_string(&script).expect("a script");

@@ -114,8 +114,8 @@ fn contracts_of_a_router_bound_its_packets_and_label_bounds() {
     let sum = BASELINE + functions.map(cost).sum::<i64>();
     let delay = figures[0][1]["value"].as_f64().expect("a time");
     assert!((delay - sum as f64 * 1e-12).abs() < 1e-15, "{delay} instead of {sum} ps");
-    // The closest packet passes both costly tables, by entries or by default actions, and its script
-    // is a test of the program.
+    // The closest packet passes both costly tables, by entries or by default actions, and its
+    // script is a test of the program.
     let script = at("run").join("witness-switch.stf");
     let text = fs::read_to_string(&script).expect("a script");
     for table in ["routes", "neighbours"] {
@@ -171,4 +171,57 @@ fn a_packet_that_breaks_its_contract_is_kept() {
     let (code, _, err) = contract(published, &at("published"), &measured);
     assert_eq!(code, Some(2), "{err}");
     assert!(err.contains("--measure runs the program in memory"), "{err}");
+}
+
+/// A program with one table of two actions, so that there are two classes of packets.
+const SWITCHING: &str = r"
+#include <core.p4>
+#include <v1model.p4>
+header ethernet_t { bit<48> dst; bit<48> src; bit<16> kind; }
+struct headers { ethernet_t ethernet; }
+struct metadata { }
+parser P(packet_in packet, out headers h, inout metadata m, inout standard_metadata_t s) {
+    state start { packet.extract(h.ethernet); transition accept; }
+}
+control V(inout headers h, inout metadata m) { apply { } }
+control I(inout headers h, inout metadata m, inout standard_metadata_t s) {
+    action forward(bit<9> port) { s.egress_spec = port; }
+    action discard() { mark_to_drop(s); }
+    table hosts {
+        key = { h.ethernet.dst: exact; }
+        actions = { forward; discard; }
+        default_action = discard();
+    }
+    apply { hosts.apply(); }
+}
+control E(inout headers h, inout metadata m, inout standard_metadata_t s) { apply { } }
+control C(inout headers h, inout metadata m) { apply { } }
+control D(packet_out packet, in headers h) { apply { packet.emit(h.ethernet); } }
+V1Switch(P(), V(), I(), E(), C(), D()) main;
+";
+
+#[test]
+fn fewer_classes_than_asked_for_are_explained() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    write_model(Path::new(&at("model.json")), BASELINE, &[]);
+    fs::write(at("switching.p4"), SWITCHING).expect("a program");
+    let notes = |classes: &str| {
+        let (program, model, run) = (at("switching.p4"), at("model.json"), at(classes));
+        let arguments = ["contract", &program, "--model", &model, "--quiet", "-o", &run];
+        let more = ["--allow-unmeasured", "--classes", classes];
+        let output = planimeter("device", &[&arguments[..], &more].concat());
+        assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+        assert_eq!(rows(Path::new(&run), 0).len(), 3, "{}", stdout(&output));
+        let text = fs::read_to_string(Path::new(&run).join("result.json")).expect("a result");
+        let result: Value = serde_json::from_str(&text).expect("JSON");
+        result["notes"].to_string()
+    };
+    let text = notes("7");
+    assert!(
+        text.contains("2 of at most 7 classes of packets have a contract of their own"),
+        "{text}"
+    );
+    assert!(text.contains("because no packet takes another one"), "{text}");
+    assert!(!notes("2").contains("classes of packets have a contract"), "two of two were found");
 }

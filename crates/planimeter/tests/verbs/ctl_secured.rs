@@ -1,5 +1,5 @@
-//! Tests of `planimeter ctl` with `planimeter switch` over TLS and mutual TLS, with certificates that
-//! the test makes.
+//! Tests of `planimeter ctl` with `planimeter switch` over TLS and mutual TLS, with certificates
+//! that the test makes.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -3,6 +3,8 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use serde_json::Value;
+
 use crate::browser;
 use crate::command::{planimeter, stderr, stdout};
 
@@ -182,6 +184,21 @@ fn captures_become_a_server_that_bounds_their_delays() {
     );
     let row: Vec<&str> = out.lines().last().unwrap_or_default().split_whitespace().collect();
     assert_eq!(row.join(" "), "1000.000 Mbps 300 ns 300 ns 1250 B 10.3 µs", "{out}");
+    let (_, out, _) = run(folder.path(), &[&curve[..], &["--rate", "1Gbps", "--json"]].concat());
+    let result: Value = serde_json::from_str(&out).expect("JSON");
+    let curves = table(&result, "Service and arrival curves");
+    for (name, unit, expected) in [
+        ("R (bits)", "per second", 1e9),
+        ("T minimum", "seconds", 300e-9),
+        ("T maximum", "seconds", 300e-9),
+        ("burst", "bytes", 1250.0),
+        ("delay bound", "seconds", 10.3e-6),
+    ] {
+        let found = column(curves, name)[0];
+        let value = found["value"].as_f64().expect("a number");
+        assert!(found["unit"] == unit && (value / expected - 1.0).abs() < 1e-9, "{name}: {found}");
+    }
+    assert_eq!(column(table(&result, "Packets"), "received")[0]["value"], 10.0);
     let (status, _, err) = run(folder.path(), &curve);
     assert!(status == Some(2) && err.contains("with --rate"), "{status:?} {err}");
 
@@ -196,4 +213,116 @@ fn captures_become_a_server_that_bounds_their_delays() {
     let out = stdout(&output);
     assert!(output.status.success(), "{out}{}", stderr(&output));
     assert!(out.contains("10.3"), "the bound is what the last packet took:\n{out}");
+}
+
+/// A program with two branches that exclude each other, so that its most expensive path is taken
+/// by no packet.
+const BRANCHES: &str = "#include <core.p4>
+#include <v1model.p4>
+header t { bit<8> x; }
+struct H { t a; } struct M { bit<8> x; bit<16> y; }
+parser P(packet_in p, out H h, inout M m, inout standard_metadata_t s) {
+    state start { p.extract(h.a); transition accept; }
+}
+control V(inout H h, inout M m) { apply { } }
+control I(inout H h, inout M m, inout standard_metadata_t s) {
+    apply { if (h.a.x > 100) { m.x = 1; } if (h.a.x < 50) { m.y = 2; } s.egress_spec = 1; }
+}
+control E(inout H h, inout M m, inout standard_metadata_t s) { apply { } }
+control D(packet_out p, in H h) { apply { p.emit(h); } }
+V1Switch(P(), V(), I(), E(), V(), D()) main;
+";
+
+/// Returns the table of a prediction with a caption.
+fn table<'a>(result: &'a Value, caption: &str) -> &'a Value {
+    let tables = result["sections"][0]["tables"].as_array().expect("tables");
+    tables.iter().find(|table| table["caption"] == caption).expect("a table")
+}
+
+/// Returns the cells of a column.
+fn column<'a>(table: &'a Value, name: &str) -> Vec<&'a Value> {
+    let columns = table["columns"].as_array().expect("columns");
+    let at = columns.iter().position(|column| column == name).expect("a column");
+    table["rows"].as_array().expect("rows").iter().map(|row| &row[at]).collect()
+}
+
+#[test]
+fn the_worst_path_of_a_program_is_one_that_a_packet_takes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let example =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/device/zodiac-fx.json");
+    let text = std::fs::read_to_string(example).expect("the example");
+    let mut model: Value = serde_json::from_str(&text).expect("JSON");
+    for (at, function) in
+        model["settings"][0]["functions"].as_array_mut().expect("functions").iter_mut().enumerate()
+    {
+        let parts = match at {
+            0 => vec!["assign 8"],
+            1 => vec!["assign 16"],
+            _ => Vec::new(),
+        };
+        function["function"]["consists_of"] = parts.into();
+    }
+    std::fs::write(folder.path().join("model.json"), model.to_string()).expect("a file");
+    std::fs::write(folder.path().join("ways.p4"), BRANCHES).expect("a file");
+    let predict = ["predict", "@model.json", "--program", "@ways.p4"];
+    let run = |more: &[&str]| run(folder.path(), &[&predict[..], more].concat());
+    let (code, out, err) = run(&["--json", "--output", "@left"]);
+    assert_eq!(code, Some(0), "{err}");
+    let result: Value = serde_json::from_str(&out).expect("JSON");
+    let left = std::fs::read_to_string(folder.path().join("left/result.json")).expect("a result");
+    assert_eq!(serde_json::from_str::<Value>(&left).expect("JSON")["sections"], result["sections"]);
+    let paths = table(&result, "Paths");
+    let decisions = column(paths, "decisions");
+    let packets = column(paths, "feasibility");
+    let says_both = |cell: &Value| !cell.as_str().expect("text").contains("if not");
+    for (decisions, packets) in decisions.iter().copied().zip(packets) {
+        let expected = if says_both(decisions) { "infeasible" } else { "feasible" };
+        assert_eq!(packets, expected, "{decisions}");
+    }
+    // Both functions cost something, so that the path with both would be the slowest.
+    assert_eq!((decisions.len(), says_both(decisions[0])), (4, true), "{decisions:?}");
+    let worst = result["findings"][0].as_str().expect("a finding");
+    assert!(worst.starts_with("Worst path: path 2, feasible"), "{worst}");
+    // The packets that were found pass as tests.
+    let place = |name: &str| folder.path().join(name).display().to_string();
+    assert!(!folder.path().join("left/path-1.stf").exists());
+    for number in 2..=4 {
+        let script = place(&format!("left/path-{number}.stf"));
+        let ran = planimeter("stf", &[&place("ways.p4"), &script]);
+        assert!(ran.status.success(), "{}{}", stdout(&ran), stderr(&ran));
+    }
+    let (code, out, _) = run(&[]);
+    assert_eq!(code, Some(0));
+    assert!(
+        out.contains("1 path is proved infeasible") && out.contains("path 2: feasible"),
+        "{out}"
+    );
+    let (_, out, _) = run(&["--witnesses", "0"]);
+    assert!(out.contains("may contain paths that no packet takes"), "{out}");
+}
+
+#[test]
+fn predictions_as_json_have_the_figures_of_the_text() {
+    let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/device/zodiac-fx.json");
+    let model = model.display().to_string();
+    let predict = ["predict", model.as_str(), "--match", "five-tuple", "--action", "set-nw-src"];
+    let text = stdout(&planimeter("device", &predict));
+    let json = stdout(&planimeter("device", &[&predict[..], &["--json"]].concat()));
+    let result: Value = serde_json::from_str(&json).expect("JSON");
+    let schema = serde_json::from_str(report::page::document::json::SCHEMA).expect("a schema");
+    let validator = jsonschema::validator_for(&schema).expect("the schema compiles");
+    if let Err(error) = validator.validate(&result) {
+        panic!("{error} at {}", error.instance_path());
+    }
+    let delays = table(&result, "Delays");
+    for (level, delay) in column(delays, "level").iter().zip(column(delays, "delay")) {
+        assert_eq!(delay["unit"], "seconds");
+        let level = level.as_str().expect("text");
+        let line = text.lines().find(|line| line.trim_start().starts_with(level)).expect("a line");
+        let shown: f64 =
+            line.split_whitespace().nth(1).expect("a figure").parse().expect("a number");
+        let exact = delay["value"].as_f64().expect("a number") * 1e6;
+        assert!((shown - exact).abs() < 1e-3 * exact, "{line}: {exact}");
+    }
 }

@@ -23,6 +23,7 @@ mod documentation;
 #[cfg(feature = "dpdk")]
 mod dpdk;
 mod dut;
+mod figures;
 mod inputs;
 mod messages;
 mod moving;

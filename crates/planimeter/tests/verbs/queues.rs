@@ -61,8 +61,27 @@ fn the_urgent_queue_waits_for_one_packet_at_each_switch() {
 
 #[test]
 fn the_command_line_replaces_the_queues_of_a_port() {
-    let output = script(&["--queue", "s1 port=2 rate=10Mbps queues=8 ecn=3"]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("outcome.json").display().to_string();
+    let queue = ["--queue", "s1 port=2 rate=10Mbps queues=8 ecn=3"];
+    let output = script(&[&queue[..], &["--result", file.as_str()]].concat());
     assert!(output.contains("queue 0 of s1-p2: 60 packets, at most 1 waited"), "{output}");
+    let result = std::fs::read_to_string(&file).expect("a result");
+    let result: serde_json::Value = serde_json::from_str(&result).expect("JSON");
+    let [scripts, queues] = [0_usize, 1].map(|at| &result["sections"][0]["tables"][at]["rows"]);
+    let passed = format!(": passed, {} packets", scripts[0][1]["value"].as_f64().expect("packets"));
+    assert!(output.contains(&passed), "{passed}: {output}");
+    let queues = queues.as_array().expect("rows");
+    for row in queues {
+        let [packets, waiting] =
+            [2_usize, 3].map(|at| row[at]["value"].as_f64().expect("a number"));
+        let name = row[0].as_str().expect("a name");
+        let line = output.lines().find(|line| line.contains(name)).expect("a line");
+        let of = if packets == 1.0 { "packet" } else { "packets" };
+        let words = format!("{name}: {packets} {of}, at most {waiting} waited");
+        assert!(line.contains(&words), "{words}: {line}");
+    }
+    assert_eq!(output.matches(" waited").count(), queues.len(), "{output}");
     for (line, reason) in [
         ("s7 port=2 rate=1Mbps", "has no switch of this name"),
         ("s1 port=2 rat=1Mbps", "there is no 'rat' of a port; there are port, queues"),

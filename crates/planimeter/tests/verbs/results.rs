@@ -103,7 +103,7 @@ fn result(directory: &Path) -> String {
 }
 
 #[test]
-fn tables_and_programs() {
+fn results_of_tables_and_programs_follow_their_schemas() {
     let folder = tempfile::tempdir().expect("a folder");
     let short = "--time 1ms --repetitions 2 --quiet";
     for (verb, words, schema) in [
@@ -124,7 +124,7 @@ fn tables_and_programs() {
 }
 
 #[test]
-fn bounds_and_comparisons() {
+fn results_of_bounds_and_comparisons_follow_their_schemas() {
     let folder = tempfile::tempdir().expect("a folder");
     let network = "bound examples/networks/two-hops.toml --analysis sfa";
     let directory = folder.path().join("bounds");
@@ -143,7 +143,7 @@ fn bounds_and_comparisons() {
 }
 
 #[test]
-fn devices() {
+fn results_of_devices_follow_their_schemas() {
     let folder = tempfile::tempdir().expect("a folder");
     let plan = folder.path().join("plan.toml");
     let text = "device.kind = \"memory\"\ndevice.path = \"interpreter\"\n[functions]\nmatches = [\"port\", \"five-tuple\"]\n\
@@ -185,7 +185,7 @@ impl Drop for Controller {
 }
 
 #[test]
-fn controllers() {
+fn results_of_controllers_follow_their_schemas() {
     let folder = tempfile::tempdir().expect("a folder");
     let controller = Controller::start();
     let address = &controller.1;

@@ -183,6 +183,17 @@ fn lost_updates_are_counted() {
         .filter_map(|line| line.split_whitespace().nth(3))
         .collect();
     assert_eq!(locked, ["0", "0"], "{text}");
+    let question = ["--lost-updates", "20k", "--storage", "inline,dynamic", "--seed", "3"];
+    let output = tables(&[&question[..], &["--json"]].concat());
+    let result: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    let rows = result["sections"][0]["tables"][0]["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 4, "{result}");
+    for row in rows {
+        assert_eq!(row[2]["value"], 20_000.0, "{row}");
+        let lost = row[3]["value"].as_f64().expect("a number");
+        assert!(row[1] == "off" || lost == 0.0, "{row}");
+        assert_eq!(row[4]["value"], lost / 20_000.0, "{row}");
+    }
     let wrong = tables(&["--lost-updates", "5G"]);
     assert_eq!(wrong.status.code(), Some(2));
     assert!(stderr(&wrong).contains("more than an entry can count"), "{}", stderr(&wrong));
@@ -190,7 +201,7 @@ fn lost_updates_are_counted() {
 
 #[test]
 fn a_prediction_needs_no_measurement() {
-    let output = tables(&[
+    let question = [
         "--predict",
         "--key-bits",
         "32",
@@ -200,11 +211,21 @@ fn a_prediction_needs_no_measurement() {
         "1M",
         "--cache",
         "15M",
-    ]);
+    ];
+    let output = tables(&question);
     let text = stdout(&output);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     for entries in ["178,734", "196,608", "491,520"] {
         assert!(text.contains(entries), "{text}");
+    }
+    let json = stdout(&tables(&[&question[..], &["--json"]].concat()));
+    let result: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let rows = result["sections"][0]["tables"][0]["rows"].as_array().expect("rows");
+    // The number of entries that fit is the last column.
+    let fit: Vec<f64> =
+        rows.iter().map(|row| row[3]["value"].as_f64().expect("a number")).collect();
+    for entries in [178_734.0, 196_608.0, 491_520.0] {
+        assert!(fit.contains(&entries), "{json}");
     }
     let incomplete = tables(&["--predict", "--key-bits", "32"]);
     assert_eq!(incomplete.status.code(), Some(2));

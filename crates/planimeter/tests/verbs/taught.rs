@@ -134,7 +134,8 @@ fn queue_management_holds_the_delay_of_senders_that_react() {
 fn route_inspection_tells_where_the_queue_is() {
     passes("mri");
     fails("mri", ["standard.deq_qdepth", "standard.enq_qdepth"], "differs");
-    // Behind a record that the checksum does not cover, the packet would be dropped by its receiver.
+    // Behind a record that the checksum does not cover, the packet would be dropped by its
+    // receiver.
     fails("mri", ["sum + (depth >> 16) + (depth & 0xffff)", "sum"], "differs");
     fails("mri", ["headers.ipv4.ihl + 2", "headers.ipv4.ihl + 1"], "differs");
 }
@@ -229,7 +230,8 @@ fn telemetry_is_the_model_of_the_queues_for_mixed_traffic() {
         checked += 1;
     }
     assert!(checked == 460 && deepest > 8, "{checked} packets, at most {deepest} waited");
-    // At s2, a packet that arrives finds those in the queue that arrived before and have not started.
+    // At s2, a packet that arrives finds those in the queue that arrived before and have not
+    // started.
     let leaving = capture(&captures.join("s2-p2_out.pcap"));
     let mut arriving = capture(&captures.join("s2-p1_in.pcap"));
     arriving.extend(capture(&captures.join("s2-p3_in.pcap")));

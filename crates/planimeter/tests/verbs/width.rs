@@ -25,7 +25,7 @@ fn fits(arguments: &[&str]) {
 }
 
 #[test]
-fn bounds() {
+fn bounds_fit_the_terminal() {
     for network in [
         "two-hops",
         "priorities",
@@ -45,7 +45,7 @@ fn bounds() {
 }
 
 #[test]
-fn predictions_and_scripts() {
+fn predictions_and_scripts_fit_the_terminal() {
     fits(&["tables", "--predict", "programs/entry_update.p4"]);
     fits(&["tables", "--predict", "programs/router.p4"]);
     let model = "examples/device/zodiac-fx.json";
@@ -58,14 +58,14 @@ fn predictions_and_scripts() {
 }
 
 #[test]
-fn programs_explained() {
+fn explained_programs_fit_the_terminal() {
     for program in ["router", "load_balancer", "psa_mirror", "syn_flood", "tunnel", "firewall"] {
         fits(&["compile", &format!("programs/{program}.p4"), "--explain"]);
     }
 }
 
 #[test]
-fn devices() {
+fn results_of_devices_fit_the_terminal() {
     let scratch = tempfile::tempdir().expect("a folder");
     let place = |name: &str| scratch.path().join(name).display().to_string();
     let plan = "device.kind = \"memory\"\n[functions]\nmatches = [\"port\", \"five-tuple\"]\n\
@@ -152,7 +152,7 @@ fn measurements_and_their_comparison() {
 
 /// Checks the help of every verb that `planimeter --help` lists.
 #[test]
-fn manuals() {
+fn help_fits_the_terminal() {
     fits(&["--help"]);
     let help = narrow(&["--help"]).stdout;
     let help = String::from_utf8_lossy(&help).into_owned();

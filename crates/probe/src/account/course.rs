@@ -1,10 +1,10 @@
-//! The course of a trial: the numbers of packet-ins and answers over time.
+//! The course of a trial: the numbers of packet-ins and answers in each short interval of it.
 //!
 //! The *window* is the part of a trial that is measured, between its warm-up and its end. A
-//! packet-in is *due* at the moment at which the schedule sends it, and *leaves* when the probe
-//! hands it to a connection. If the probe was absent, the packet-ins that became due in the
-//! meantime leave together, as a *late burst*. A packet-in is *passed over* if a later one of its
-//! switch was answered and it was not.
+//! packet-in is *due* at the moment at which the schedule plans to send it, and is *sent* when the
+//! probe hands it to a connection. If the probe was absent, the packet-ins that became due in the
+//! meantime are sent together, as a *late burst*. A packet-in is *passed over* if it was not
+//! answered, but a later one of the same switch was.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -16,74 +16,79 @@ use crate::engine::intervals::{Interval, Intervals};
 use crate::kernel::Spell;
 use crate::ledger::Window;
 
-/// The numbers of blocks into which the window is divided, so that the spread of the growth from
-/// block to block distinguishes a steady growth from a fluctuation.
+/// The numbers of blocks into which the window is divided in order to test whether a backlog grew.
+/// A steady growth is similar in all blocks, whereas a fluctuation is not.
 pub(super) const BLOCKS: [usize; 3] = [20, 10, 5];
-/// The one-sided confidence with which the bounds for all numbers of [`BLOCKS`] are correct
-/// simultaneously. Each single bound has a higher confidence (Bonferroni correction).
+/// The one-sided confidence with which a bound is correct for all numbers of [`BLOCKS`] at once.
+/// Each single bound has a higher confidence (Bonferroni correction).
 const CONFIDENCE: f64 = 0.995;
 
 /// The numbers of packet-ins and answers in the measured part of a trial (the window), and in each
 /// of the short intervals into which the trial is divided.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Course {
-    /// The intervals of the window are those from index `first` up to, but not including, `end`.
+    /// The index of the first interval of the window (`first`), and the index after its last
+    /// interval (`end`).
     pub(crate) first: usize,
     pub(crate) end: usize,
     /// The length of an interval in seconds.
     pub(crate) length: f64,
-    /// The number of packet-ins due in the window. A packet that a flow rule of its
-    /// switch forwards or drops does not count, because it causes no packet-in.
+    /// The number of packet-ins due in the window. It does not include packets that a flow rule of
+    /// the switch forwards or drops, because they cause no packet-in.
     pub(crate) due: u64,
-    /// The number of packet-ins of the window that became due while their switch had no connection.
+    /// The number of packet-ins that became due in the window while their switch had no connection.
     pub(crate) cut_off: u64,
-    /// The number of first answers to packet-ins that arrived in the window.
+    /// The number of packet-ins, due at any time, whose first answer arrived in the window.
     pub(crate) answers: u64,
-    /// The number of packet-ins that were passed over in the window: each was not answered, but a
-    /// later packet-in of its switch was. `passed_over` counts all intervals of the window, and
-    /// `passed_over_undisturbed` only those in which no late burst of the probe lengthens the
-    /// controller's queue and `is_hidden` is false.
+    /// The number of packet-ins that were passed over: they were not answered, but a later
+    /// packet-in of the same switch was answered in the window. `passed_over` counts all intervals
+    /// of the window. `passed_over_undisturbed` counts only the intervals in which the probe cannot
+    /// be the reason, since no late burst lengthens the controller's queue and `is_hidden` is
+    /// false.
     pub(crate) passed_over: u64,
     pub(crate) passed_over_undisturbed: u64,
-    /// The number of packet-ins that left together after an absence of the probe (in late bursts)
-    /// and may have lengthened the controller's queue during the window.
+    /// The number of packet-ins in late bursts, which were sent together after an absence of the
+    /// probe, as far as they may have lengthened the controller's queue during the window.
     pub(crate) late: u64,
-    /// The number of packet-ins due in the undisturbed intervals of the window. In these, no late
-    /// burst of the probe lengthens the controller's queue, and `is_hidden` is false.
+    /// The number of packet-ins due in the undisturbed intervals of the window: those in which no
+    /// late burst lengthens the controller's queue and `is_hidden` is false.
     pub(crate) due_undisturbed: u64,
-    /// The largest number of due packet-ins that the probe held at one moment. The search starts at
-    /// the last moment before the end of the window at which no packet-in was held, refused or
-    /// outstanding, and stops at the end of the window.
+    /// The largest number of due packet-ins that waited in the probe at one moment. Only moments
+    /// after the last one at which the controller's queue was certainly empty are considered, since
+    /// no packet-in was held, refused or outstanding then. The last moment is the end of the
+    /// window.
     pub(crate) held_most: u64,
-    /// The number of packet-ins that were due and had not left, at the edges of the window.
-    /// `refused` counts those that their connection did not accept, and `held` counts the others.
+    /// The number of packet-ins that were due and had not been sent, at the start and at the end of
+    /// the window. `refused` counts those that their connection did not accept, and `held` counts
+    /// the others, which waited in the probe.
     pub(crate) held: Edges,
     pub(crate) refused: Edges,
-    /// The number of packet-ins that had left and were neither answered nor passed over, at the
-    /// edges of the window.
+    /// The number of packet-ins that had been sent and were neither answered nor passed over, at
+    /// the start and at the end of the window.
     pub(crate) outstanding: Edges,
-    /// The number of packet-ins that had left and were neither answered nor passed over, at the end
-    /// of each interval.
+    /// The number of packet-ins that had been sent and were neither answered nor passed over, at
+    /// the end of each interval of the trial.
     pub(crate) outstanding_at: Vec<f64>,
     /// A lower bound on the growth of `outstanding` over the window, which excludes growth that
-    /// fluctuation may explain. It is negative if the number fell or fluctuated more than it grew,
-    /// and 0 if the window has too few intervals for a bound.
+    /// fluctuation may explain. The bound is negative if the number fell or fluctuated more than it
+    /// grew, and 0 if the window has too few intervals for a bound.
     pub(crate) growth_low: f64,
     /// The counts of each interval of the trial.
     pub(crate) intervals: Vec<Interval>,
-    /// Whether the TCP receive windows of the probe were closed, or may have been closed, at some
-    /// time in each interval, by index of the interval.
+    /// Whether TCP receive windows of the probe were closed, or may have been closed, in each
+    /// interval of the trial. The controller then may have answers that it cannot send.
     pub(crate) is_hidden: Vec<bool>,
     pub(crate) hidden: Hidden,
     pub(crate) undisturbed: Undisturbed,
 }
 
-/// The growth in packet-ins that the controller may have answered without being able to send the
-/// answers, because the probe's TCP receive windows were, or may have been, closed.
+/// The number of packet-ins that may only appear to be unanswered. The controller may have answered
+/// them and been unable to send the answers, because TCP receive windows of the probe were closed
+/// or may have been.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Hidden {
-    /// The growth of the number of outstanding packet-ins in the intervals in which the probe's
-    /// receive windows may have been closed (`growth`), and in those in which they were certainly
+    /// The growth of the number of outstanding packet-ins in the intervals in which receive windows
+    /// of the probe may have been closed (`growth`), and in those in which they were certainly
     /// closed (`sure_growth`).
     pub(crate) growth: u64,
     pub(crate) sure_growth: u64,
@@ -96,19 +101,19 @@ impl Hidden {
     }
 }
 
-/// The answers in those intervals of the window in which no late burst of the probe lengthened the
-/// controller's queue.
+/// The answers that no delay of the probe can have affected: those in the intervals of the window
+/// in which no late burst lengthens the controller's queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Undisturbed {
     pub(crate) answers: u64,
-    /// The mean round-trip time of the undisturbed answers in nanoseconds, measured from the
-    /// departure of the packet-in.
+    /// The mean round-trip time of these answers in nanoseconds, measured from the moment at which
+    /// the packet-in was sent.
     pub(crate) rtt_mean: Option<f64>,
 }
 
 impl Undisturbed {
-    /// Selects the answers that no late burst of the probe delayed, from the records of the engine
-    /// threads.
+    /// Computes the answers that no delay of the probe can have affected from the records of the
+    /// engine threads.
     pub(crate) fn of(observed: &Observed, window: Window) -> Self {
         Course::of(observed, window, &[]).undisturbed
     }
@@ -194,21 +199,21 @@ impl Course {
         }
     }
 
-    /// Returns by how much the number of packet-ins that connections did not accept grew over the
-    /// window (negative if it fell).
+    /// Returns the growth over the window of the number of packet-ins that connections did not
+    /// accept. It is negative if the number fell.
     pub(crate) fn refused_growth(&self) -> f64 {
         self.refused.end as f64 - self.refused.start as f64
     }
 
     /// Returns the number of packet-ins due in the window minus the number of answers in it, or 0
-    /// if there were more answers.
+    /// if the difference is negative.
     pub(crate) fn missing(&self) -> u64 {
         self.due.saturating_sub(self.answers)
     }
 
-    /// Returns the backlog at both edges of the window. It is the number of outstanding packet-ins,
-    /// which left and were neither answered nor passed over, plus the number that their connections
-    /// refused.
+    /// Returns the backlog at the start and at the end of the window. It consists of the
+    /// outstanding packet-ins, which were sent and were neither answered nor passed over, and of
+    /// those that their connections refused.
     pub(crate) fn backlog(&self) -> Edges {
         Edges {
             start: self.outstanding.start + self.refused.start,
@@ -217,8 +222,8 @@ impl Course {
     }
 }
 
-/// The numbers of outstanding, held and refused packet-ins at the end of each interval; [`Course`]
-/// explains these states.
+/// The numbers of outstanding, held and refused packet-ins at the end of each interval. [`Course`]
+/// defines these states.
 struct Series {
     outstanding: Vec<u64>,
     held: Vec<u64>,
@@ -249,7 +254,8 @@ fn series(entries: &[Interval]) -> Series {
 }
 
 /// Returns for each interval whether a late burst lengthens the controller's queue in it. The
-/// effect of a burst ends when no more packet-ins are outstanding than before the burst.
+/// effect of a burst ends when the number of outstanding packet-ins has returned to its value
+/// before the burst.
 fn disturbed(entries: &[Interval], outstanding: &[u64]) -> Vec<bool> {
     let mut disturbed = vec![false; entries.len()];
     let mut base = None;
@@ -270,7 +276,7 @@ fn disturbed(entries: &[Interval], outstanding: &[u64]) -> Vec<bool> {
     disturbed
 }
 
-/// Returns for each interval whether it overlaps one of `spells`.
+/// Returns for each interval whether it overlaps one of the periods in `spells`.
 fn within<'a>(intervals: &Intervals, spells: impl Iterator<Item = &'a Spell>) -> Vec<bool> {
     let mut within = vec![false; intervals.entries().len()];
     for spell in spells {
@@ -284,7 +290,7 @@ fn within<'a>(intervals: &Intervals, spells: impl Iterator<Item = &'a Spell>) ->
     within
 }
 
-/// Returns by how much `values` grew over the intervals of `range` for which `chosen` is true, or 0
+/// Returns the growth of `values` over those intervals of `range` for which `chosen` is true, or 0
 /// if they fell.
 fn growth_in(values: &[u64], chosen: &[bool], range: Range<usize>) -> u64 {
     let value = |end: usize| end.checked_sub(1).and_then(|place| values.get(place)).copied();
@@ -294,8 +300,8 @@ fn growth_in(values: &[u64], chosen: &[bool], range: Range<usize>) -> u64 {
     u64::try_from(those.map(grown).sum::<i64>()).unwrap_or(0)
 }
 
-/// Returns the largest number of packet-ins that the probe held at one moment, as defined for
-/// [`Course::held_most`]. Index `end` is the first interval after the window.
+/// Returns the largest number of packet-ins that waited in the probe at one moment (see
+/// [`Course::held_most`]). `end` is the index of the first interval after the window.
 fn held_most(entries: &[Interval], series: &Series, end: usize) -> u64 {
     let some = |place: &usize| {
         let at = |values: &[u64]| values.get(*place).copied().unwrap_or(0);
@@ -307,8 +313,9 @@ fn held_most(entries: &[Interval], series: &Series, end: usize) -> u64 {
 }
 
 /// Returns a lower bound on the growth from the first value to the last, or 0 if there are too few
-/// values. For each number of blocks in [`BLOCKS`], the bound is the lower bound on the mean growth
-/// of a block times the number of blocks. The largest of these bounds is returned.
+/// values. The values are divided into blocks, and a lower bound on the mean growth of a block is
+/// multiplied by the number of blocks. This is done for each number in [`BLOCKS`], and the largest
+/// of these bounds is returned.
 fn growth_low(values: &[f64]) -> f64 {
     let bounds = BLOCKS.iter().filter_map(|blocks| {
         let steps = values.len().checked_sub(1)?;
@@ -320,14 +327,14 @@ fn growth_low(values: &[f64]) -> f64 {
     bounds.reduce(f64::max).unwrap_or(0.0)
 }
 
-/// Returns a lower bound on the mean of a distribution from samples, or `None` if there are too
-/// few.
+/// Returns a lower confidence bound on the mean of the distribution from which `values` are drawn,
+/// or `None` if there are too few values.
 pub(super) fn lower(values: &[f64]) -> Option<f64> {
     Some(mean(values)? - margin(values)?)
 }
 
-/// Returns an upper bound on the mean of a distribution from samples, or `None` if there are too
-/// few.
+/// Returns an upper confidence bound on the mean of the distribution from which `values` are drawn,
+/// or `None` if there are too few values.
 pub(super) fn upper(values: &[f64]) -> Option<f64> {
     Some(mean(values)? + margin(values)?)
 }
@@ -339,8 +346,8 @@ fn margin(values: &[f64]) -> Option<f64> {
     Some(t * deviation / (values.len() as f64).sqrt())
 }
 
-/// The quantiles of Student's t distribution, indexed by the degrees of freedom, which are fewer
-/// than the largest number of blocks. They are cached because each takes long to compute.
+/// The quantiles of Student's t distribution, indexed by the degrees of freedom, up to the largest
+/// number of blocks. They are computed once, because each takes long.
 static QUANTILES: LazyLock<Vec<f64>> = LazyLock::new(|| (0..BLOCKS[0]).map(quantile).collect());
 
 fn quantile(freedom: usize) -> f64 {

@@ -1,4 +1,4 @@
-//! The verdict: which of probe, network and controller limited a trial.
+//! The verdict on a trial: which of probe, network and controller limited it.
 
 use statistics::{Confidence, proportion};
 
@@ -7,24 +7,25 @@ use super::{Evidence, Explained, NOTABLE, Times, explain};
 use crate::config::Mode;
 use crate::outcome::{Account, Certainty, Latency, Saturated, SwitchOutcome, Verdict};
 
-/// The confidence of the upper bound on the share of packet-ins that were lost while no late burst
-/// of the probe disturbed the controller.
+/// The confidence of the upper bound on the share of packet-ins that were lost although no late
+/// burst of the probe disturbed the controller.
 const UNDISTURBED: f64 = 0.995;
-/// The least mean number of packet-ins that must wait at the probe or at the controller for that
-/// side to be the limit of a closed loop.
+/// The least mean number of packet-ins that must wait at a side (the probe or the controller) for
+/// this side to be the limit of a closed loop.
 const WAITING: f64 = 2.0;
-/// The least share of a closed loop's packet-ins that must wait at a side (the probe or the
-/// controller) for it to count as the limit. A smaller share shows no limit, because packet-ins
-/// whose predecessors were answered together also leave together and wait for each other.
+/// The share of the packet-ins of a closed loop that must wait at a side (the probe or the
+/// controller) for this side to be the limit. A smaller share proves nothing: packet-ins whose
+/// predecessors were answered together are also sent together, and then wait for each other.
 const MAX_WAIT: f64 = 0.5;
-/// The share of the time from which connections count as blocked. The probe is the limit of a flood
-/// whose connections accept no data for less than this share, and of a trial in which its own
-/// receive windows are closed for this share or more.
+/// The share of the time that distinguishes the probe from other limits. In a flood, the probe is
+/// the limit if the connections refuse data for less than this share. In any trial, the probe is
+/// the limit if its own receive windows are closed for this share or more.
 const BLOCKED: f64 = 0.5;
-/// The least number of packet-ins that a switch must have sent to be reported as never answered.
+/// The number of packet-ins that a switch must have sent without an answer to be reported as never
+/// answered.
 const LEAST_OF_DEAD: u64 = 10;
 
-/// Returns the verdict on a trial.
+/// Returns the verdict on the trial from which `evidence` was collected.
 pub(crate) fn verdict(evidence: &Evidence<'_>) -> Verdict {
     if let Some(verdict) = without_account(evidence) {
         return verdict;
@@ -40,8 +41,8 @@ fn plain(saturated: Saturated, because: impl Into<String>) -> Verdict {
     Verdict { because: because.into(), ..Verdict::new(saturated) }
 }
 
-/// Returns the verdict where the evidence is too simple for an [`Account`], for example if no
-/// packet-in was due or none was answered. Returns `None` if an account is needed.
+/// Returns the verdict if it needs no [`Account`], for example because no packet-in was due or none
+/// was answered. Returns `None` if an account is needed.
 fn without_account(evidence: &Evidence<'_>) -> Option<Verdict> {
     let counts = evidence.counts;
     // A flood whose connections are blocked has a limit even if no packet-in leaves in the
@@ -69,15 +70,17 @@ fn without_account(evidence: &Evidence<'_>) -> Option<Verdict> {
     (is_silent && !is_blamed).then(|| plain(Saturated::Unknown, "Nothing was answered."))
 }
 
-/// Returns whether the packet-ins that left late or never, because their connection refused them or
-/// their switch had no connection, exceed the share [`NOTABLE`] of the due packet-ins.
+/// Returns whether many packet-ins were sent late or never because their connection refused them or
+/// their switch had no connection. Many means more than the share [`NOTABLE`] of those that were
+/// due.
 fn is_refused(evidence: &Evidence<'_>) -> bool {
     let hindered = evidence.observed.hindered;
     let count = hindered.held_back + hindered.refused + hindered.cut_off;
     count as f64 > NOTABLE * evidence.wanted() as f64
 }
 
-/// Decides the verdict of a trial with open-loop traffic.
+/// Returns the verdict on a trial with open-loop traffic, in which packet-ins are due by a
+/// schedule.
 fn open(evidence: &Evidence<'_>) -> Verdict {
     let explained = explain(evidence);
     let words = Words { evidence, explained: &explained };
@@ -131,12 +134,13 @@ fn open(evidence: &Evidence<'_>) -> Verdict {
     verdict(Saturated::Unknown, words.undecided())
 }
 
-/// Returns whether late bursts of the probe may explain the losses of all switches in `apart`.
-/// `late` is the number of packet-ins in late bursts. A controller may drop the last packet-ins of
-/// a burst, and these may belong to a few switches. Bursts explain the loss of a switch if it is at
-/// most twice an equal share of `late`, unless the switch was never answered.
+/// Returns whether late bursts of the probe may explain why the switches in `apart` lost more
+/// packet-ins than others. `late` is the number of packet-ins in late bursts. A controller may drop
+/// the last packet-ins of a burst, and these may belong to a few switches. The bursts therefore
+/// explain the loss of a switch that is at most twice an equal share of `late`, unless the switch
+/// was never answered.
 fn is_within_bursts(apart: &[&SwitchOutcome], evidence: &Evidence<'_>, late: u64) -> bool {
-    /// The factor by which a switch's loss may exceed an equal share of `late` by chance.
+    /// The factor by which the loss of a switch may exceed an equal share of `late` by chance.
     const UNEVEN: f64 = 2.0;
     let each = UNEVEN * late as f64 / evidence.switches.len().max(1) as f64;
     let within = |switch: &&SwitchOutcome| {
@@ -149,7 +153,7 @@ fn is_within_bursts(apart: &[&SwitchOutcome], evidence: &Evidence<'_>, late: u64
 
 /// Returns [`Certainty::Sure`] if the lower bound of the side `saturated` exceeds the sum of the
 /// upper bounds of the other two sides, and [`Certainty::Likely`] otherwise. Returns `None` if the
-/// verdict names no side.
+/// verdict does not name a side.
 fn certainty(saturated: Saturated, account: &Account) -> Option<Certainty> {
     let Account { controller, probe, network, .. } = account;
     let (low, others) = match saturated {
@@ -161,11 +165,11 @@ fn certainty(saturated: Saturated, account: &Account) -> Option<Certainty> {
     Some(if low > others { Certainty::Sure } else { Certainty::Likely })
 }
 
-/// Returns an estimate of the rate, in answers per second, that the controller could reach if its
-/// threads never waited for a core and no CPU time of its host were stolen. Without waiting, the
-/// rate grows by the smaller of the factors 1 / (1 - w) and 1 + w / c, where w is the waiting time
-/// and c the CPU time, relative to the elapsed time. Returns `None` if these times are unknown, or
-/// if the rate is below the load.
+/// Returns the rate, in answers per second, that the controller might reach if its threads never
+/// waited for a core and no CPU time of its host were stolen. Without waiting, the rate grows by
+/// the smaller of the factors 1 / (1 - w) and 1 + w / c, where w is the waiting time and c the CPU
+/// time, relative to the elapsed time. Returns `None` if these times are unknown, or if even this
+/// rate is below the load.
 fn reachable(evidence: &Evidence<'_>, explained: &Explained) -> Option<f64> {
     let work = evidence.controller?;
     let (waited, ran) = (work.wait_percent?, work.cpu_percent);
@@ -182,8 +186,9 @@ fn reachable(evidence: &Evidence<'_>, explained: &Explained) -> Option<f64> {
     (reachable >= evidence.wanted() as f64 / seconds).then_some(reachable)
 }
 
-/// Returns whether late bursts of the probe explain the losses: no more packet-ins were lost than
-/// the bursts contained, and nearly all packet-ins that no burst disturbed were answered.
+/// Returns whether late bursts of the probe explain the losses. This is the case if no more
+/// packet-ins were lost than the bursts contained, and nearly all of the packet-ins that no burst
+/// disturbed were answered.
 fn is_by_bursts(evidence: &Evidence<'_>, explained: &Explained) -> bool {
     let course = &explained.course;
     let (lost, seen) = (course.passed_over_undisturbed, course.due_undisturbed);
@@ -194,12 +199,12 @@ fn is_by_bursts(evidence: &Evidence<'_>, explained: &Explained) -> bool {
         && share.is_some_and(|share| share.high <= NOTABLE)
 }
 
-/// Returns the switches that each lost a far larger share of their packet-ins than the remaining
-/// switches, ordered by index. At most a third of the switches that sent packet-ins are returned,
-/// and none if the losses are even.
+/// Returns the switches that lost a far larger share of their packet-ins than the others, ordered
+/// by index. At most a third of the switches that sent packet-ins are returned, and none if the
+/// losses are even.
 fn apart(switches: &[SwitchOutcome]) -> Vec<&SwitchOutcome> {
-    /// The least distance between the losses of the returned switches and of the others. `POINTS`
-    /// is a difference of loss shares, and `ERRORS` is a number of standard errors.
+    /// The least difference between the loss of the returned switches and that of the others.
+    /// `POINTS` is a difference of loss shares, and `ERRORS` is a number of standard errors.
     const POINTS: f64 = 0.05;
     const ERRORS: f64 = 5.0;
     let share = |lost: u64, sent: u64| lost as f64 / sent.max(1) as f64;
@@ -234,7 +239,7 @@ fn apart(switches: &[SwitchOutcome]) -> Vec<&SwitchOutcome> {
     these
 }
 
-/// Returns the switches that had no answer in the window, provided that they are at most a third of
+/// Returns the switches that had no answer in the window, or none if they are more than a third of
 /// all switches. In a closed loop, such a switch may have sent nothing in the window, since it
 /// waits for an answer.
 fn dead(switches: &[SwitchOutcome]) -> Vec<&SwitchOutcome> {
@@ -244,7 +249,7 @@ fn dead(switches: &[SwitchOutcome]) -> Vec<&SwitchOutcome> {
     if dead.len() <= switches.len() / 3 { dead } else { Vec::new() }
 }
 
-/// Appends to the verdict on a closed loop or a flood which switches had no answer.
+/// Adds to the verdict on a closed loop or a flood which switches had no answer.
 fn with_dead(verdict: Verdict, evidence: &Evidence<'_>) -> Verdict {
     let dead = dead(evidence.switches);
     if dead.is_empty() {
@@ -257,10 +262,10 @@ fn with_dead(verdict: Verdict, evidence: &Evidence<'_>) -> Verdict {
     }
 }
 
-/// Returns the verdict on a closed loop, in which each switch keeps `window` packet-ins
-/// outstanding. The limit is the side at which packet-ins wait for each other, or the probe if its
-/// own TCP receive windows were closed. Otherwise `window` is the limit, because more outstanding
-/// packet-ins would be answered as well.
+/// Returns the verdict on a closed loop, in which each switch keeps `window` packet-ins unanswered.
+/// The limit is the side (the probe or the controller) at which packet-ins wait for each other, or
+/// the probe if its own TCP receive windows were closed. Otherwise the limit is `window` itself,
+/// because more unanswered packet-ins would be answered as well.
 fn closed(evidence: &Evidence<'_>, window: u32) -> Verdict {
     let rate = evidence.answers_in_window as f64 / evidence.seconds();
     let Times { all: Latency { mean_ns: rtt, min_ns: least, .. }, undisturbed } = evidence.times;
@@ -300,7 +305,7 @@ fn closed(evidence: &Evidence<'_>, window: u32) -> Verdict {
 /// If the connections accept data most of the time, or the probe's own TCP receive windows were
 /// closed, the probe is the limit. Otherwise the controller is the limit if its receive windows
 /// were closed, and the network if they were open. No limit is known if the kernel does not report
-/// the windows.
+/// the receive windows.
 fn flood(evidence: &Evidence<'_>) -> Verdict {
     let blocked = evidence.observed.blocked;
     let percent = |share: f64| format!("{:.0} %", 100.0 * share.min(1.0));

@@ -1,4 +1,4 @@
-//! The sentences that explain a verdict.
+//! The sentences that explain a verdict to the user.
 
 use statistics::can_state;
 
@@ -7,13 +7,12 @@ use crate::ledger::{Hindered, LATE};
 use crate::outcome::{Backlog, Latency, Saturated, Silence, SwitchOutcome};
 use crate::trial::delays::{in_words, own_percentiles};
 
-/// The number of standard deviations by which a queue may grow by chance alone.
+/// The number of standard deviations up to which the growth of a queue counts as chance.
 const CHANCE: f64 = 3.0;
-/// The largest number of switches that a sentence names.
+/// The largest number of switches that a sentence lists.
 const NAMED: usize = 4;
 
-/// The evidence, the account and the other quantities from which the sentences of a verdict are
-/// formed.
+/// The evidence and the account of a trial, from which the sentences of its verdict are formed.
 #[derive(Clone, Copy)]
 pub(super) struct Words<'a> {
     pub(super) evidence: &'a Evidence<'a>,
@@ -21,7 +20,8 @@ pub(super) struct Words<'a> {
 }
 
 impl Words<'_> {
-    /// Explains why a side was the limit, and which other sides exceeded the tolerance as well.
+    /// Explains why `side` was the limit. Also mentions the other sides that delayed or lost more
+    /// packet-ins than the tolerance.
     pub(super) fn limit(
         &self,
         side: Saturated,
@@ -90,7 +90,7 @@ impl Words<'_> {
         parts.join(" ")
     }
 
-    /// Describes by how much a backlog grew, and how fast.
+    /// Describes by how much the controller's backlog grew, and how fast.
     fn grew(&self) -> String {
         let seconds = self.evidence.seconds();
         let offered = self.evidence.wanted() as f64 / seconds;
@@ -180,7 +180,7 @@ impl Words<'_> {
         )
     }
 
-    /// Names the switches that lost a larger share of their packet-ins than the others.
+    /// Describes the switches that lost a larger share of their packet-ins than the others.
     pub(super) fn apart(&self, switches: &[&SwitchOutcome]) -> String {
         let named: Vec<String> = switches
             .iter()
@@ -209,7 +209,8 @@ impl Words<'_> {
         capital(&format!("{}{more}; {rest}.", named.join("; ")))
     }
 
-    /// Describes for how long the host, which the controller shares with the probe, stalled.
+    /// Describes for how long the host stalled on which both the probe and the controller run.
+    /// Empty if the stalls delayed few packet-ins.
     fn stalls(&self) -> String {
         match self.evidence.stalled() {
             stalled if stalled > self.explained.tolerance => format!(
@@ -221,7 +222,8 @@ impl Words<'_> {
         }
     }
 
-    /// Explains that the controller waited for cores, and might have kept up without waiting.
+    /// Explains that the controller waited for cores, and that it might have kept up without
+    /// waiting.
     pub(super) fn shared_host(&self, reachable: f64) -> String {
         format!(
             "{} The controller's threads waited for a core so long that with cores of its own it might \
@@ -253,9 +255,10 @@ impl Words<'_> {
         )
     }
 
-    /// Returns whether the growth of the backlog exceeds the tolerance, plus what chance explains,
-    /// plus the larger of two explanations: a pause of the controller, or the probe, the network
-    /// and stalls of the controller's host together.
+    /// Returns whether the backlog grew by more than can be explained. The growth is explained up
+    /// to the tolerance plus chance plus the larger of two numbers: the packet-ins that were due
+    /// during a pause of the controller, and those that the probe, the network and stalls of the
+    /// host may have delayed.
     pub(super) fn is_unexplained(&self) -> bool {
         let course = &self.explained.course;
         let Edges { start, end } = course.backlog();
@@ -296,7 +299,7 @@ impl Words<'_> {
         )
     }
 
-    /// Describes the longest time for which the probe did not run.
+    /// Describes the longest time for which the probe did not run (empty if it was short).
     fn away(&self) -> String {
         match self.evidence.observed.absent {
             0 => String::new(),
@@ -304,8 +307,8 @@ impl Words<'_> {
         }
     }
 
-    /// Names the percentiles of the round-trip times that delays of the probe may have raised, as a
-    /// caveat to the verdict.
+    /// Returns a caveat that lists the percentiles of the round-trip time that delays of the probe
+    /// may have raised (empty if there are none).
     fn caveat(&self) -> String {
         let own = own_percentiles(self.evidence.times);
         if own.is_empty() {
@@ -315,7 +318,7 @@ impl Words<'_> {
     }
 }
 
-/// Returns the backlog of the controller, if it exceeds the tolerance.
+/// Returns the backlog of the controller, or `None` if it does not exceed the tolerance.
 pub(super) fn backlog(words: &Words<'_>) -> Option<Backlog> {
     let Words { evidence, explained } = words;
     let Edges { start, end } = explained.course.backlog();
@@ -338,7 +341,7 @@ pub(super) fn backlog(words: &Words<'_>) -> Option<Backlog> {
     })
 }
 
-/// Describes the CPU use of the probe and of the controller, as far as it is known.
+/// Describes the CPU time that the probe and the controller used, as far as it is known.
 pub(super) fn both_cpus(evidence: &Evidence<'_>) -> String {
     let probe = evidence.probe.cpu_percent;
     match evidence.controller {
@@ -358,7 +361,7 @@ pub(super) fn retransmissions(evidence: &Evidence<'_>) -> String {
     }
 }
 
-/// Describes how punctually packet-ins left.
+/// Describes whether packet-ins were sent on time.
 fn departures(send_lag: &Latency) -> String {
     let median = send_lag.p50_ns as f64 / 1e3;
     let milliseconds = |ns: u64| ns as f64 / 1e6;
@@ -401,7 +404,7 @@ pub(super) fn stopped(silence: &Silence) -> String {
     )
 }
 
-/// Names the switches that had no answer.
+/// Lists the switches that had no answer.
 pub(super) fn dead(switches: &[&SwitchOutcome]) -> String {
     let named: Vec<String> =
         switches.iter().take(NAMED).map(|switch| switch.index.to_string()).collect();
@@ -426,7 +429,7 @@ fn grouped(number: u64) -> String {
     text
 }
 
-/// Formats a rate per second, with decimals where it is low.
+/// Formats a rate per second, with a decimal if it is low.
 fn rate(value: f64) -> String {
     if value >= 100.0 { grouped(value.round() as u64) } else { format!("{value:.1}") }
 }

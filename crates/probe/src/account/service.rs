@@ -1,25 +1,26 @@
-//! Estimates the rate at which a controller serves packet-ins while it has a backlog.
+//! Estimates the rate at which a controller answers packet-ins while it has a backlog.
 
 use super::course::{BLOCKS, lower, upper};
 use super::{Course, Evidence};
 
-/// The least share of the window for which the controller must have had a backlog, so that its
-/// service rate can be estimated.
+/// The share of the window for which the controller must have had a backlog, so that its service
+/// rate can be estimated.
 const LONG: f64 = 0.5;
-/// A round-trip time fits the queue model if it equals the time in which the controller serves the
-/// packet-ins that were ahead, with a relative error of at most `WITHIN`. The service rate is used
-/// only if at least the share `MAX_FIT` of the round-trip times fit.
+/// The share of the answers whose round-trip time must fit the model of a queue (`MAX_FIT`). A
+/// round-trip time fits if it differs from the time in which the controller serves the packet-ins
+/// that were ahead in the queue by at most the relative error `WITHIN`.
 const MAX_FIT: f64 = 0.8;
 const WITHIN: f64 = 0.25;
-/// The number of waiting packet-ins that an interval needs at its start so that the queue does not
-/// run empty within it, as a multiple of the packet-ins answered in one interval.
+/// The number of packet-ins that must wait at the start of an interval so that the queue does not
+/// run empty within the interval, as a multiple of the number answered in one interval.
 const AHEAD: f64 = 1.5;
-/// The least ratio of the longest to the shortest round-trip time for which a service rate is
-/// estimated. Below it, the controller may answer each packet-in after a constant delay, which
+/// The ratio of the longest to the shortest round-trip time from which a service rate is estimated.
+/// If the times vary less, the controller may answer each packet-in after a constant delay, which
 /// looks like a steady backlog.
 const SPREAD: f64 = 1.5;
 
-/// The service rate of a work-conserving controller, in answers per second, and bounds on it.
+/// The rate at which a controller with a backlog answers, in answers per second, and bounds on it.
+/// The controller is assumed to work whenever packet-ins wait.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Service {
     pub(crate) rate: f64,
@@ -28,9 +29,10 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Returns the service rate, or `None` if no backlog lasted long enough to estimate it or if
-    /// the round-trip times do not fit the queue (see `fits`). `elsewhere` is the number of
-    /// outstanding packet-ins that may not have been at the controller.
+    /// Estimates the service rate. Returns `None` if no backlog lasted long enough, or if the
+    /// round-trip times do not fit the model of a queue (see `fits`). `elsewhere` is the number of
+    /// unanswered packet-ins that may have been in the network or in sockets instead of the
+    /// controller's queue.
     pub(super) fn of(evidence: &Evidence<'_>, course: &Course, elsewhere: u64) -> Option<Self> {
         let guess = course.answers as f64 / evidence.seconds();
         let trip = evidence.network_rtt.unwrap_or(evidence.rtt_from_sent.min_ns) as f64 / 1e9;
@@ -69,8 +71,8 @@ impl Service {
         (rate > 0.0 && service.fits(course, &places)).then_some(service)
     }
 
-    /// Returns whether the round-trip times vary, and match the numbers of packet-ins that were
-    /// ahead in the queue.
+    /// Returns whether the round-trip times vary, and are in proportion to the number of packet-ins
+    /// that were ahead in the queue.
     fn fits(&self, course: &Course, places: &[usize]) -> bool {
         let (mut all, mut fit) = (0, 0);
         let (mut shortest, mut longest) = (f64::INFINITY, 0.0f64);
@@ -94,8 +96,8 @@ impl Service {
     }
 }
 
-/// Returns the number of outstanding packet-ins at a moment, interpolated between intervals. The
-/// moment is given in intervals since the start of the first.
+/// Returns the number of outstanding packet-ins at a moment, interpolated between the ends of
+/// intervals. The moment is a number of intervals since the start of the first one.
 fn outstanding(course: &Course, at: f64) -> f64 {
     let at = at.max(0.0);
     let (place, part) = (at.floor() as usize, at.fract());

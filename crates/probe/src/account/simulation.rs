@@ -1,8 +1,9 @@
-//! A discrete-event simulation of a probe, a network and a controller, for the tests of verdicts.
+//! A discrete-event simulation of a probe, a network and a controller, for tests of verdicts.
 //!
 //! The simulated probe records its actions in the same recorders as the engine threads do. The
-//! simulation knows everything else exactly. A second simulation without delays of the probe is the
-//! ground truth: the answers missing in it are due to the controller and the network.
+//! verdict is computed from these records, whereas the test knows everything about the simulation.
+//! A second simulation without delays of the probe shows the truth: the answers that are missing in
+//! it are due to the controller and the network.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -23,10 +24,10 @@ use crate::outcome::{Account, Counts, Latency, Silence, SwitchOutcome, Verdict};
 use crate::trial::silence::ended_in_silence;
 
 const SECOND: f64 = 1e9;
-/// The round-trip time to a controller on the same host, in seconds.
+/// The round-trip time in seconds to a controller on the host of the probe.
 const LOOPBACK: f64 = 50e-6;
 
-/// The spacing of events in time.
+/// The distribution of events over time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Spacing {
     Even,
@@ -35,7 +36,7 @@ pub(super) enum Spacing {
     Bursts(u64),
 }
 
-/// The parameters of a simulated trial. Times are seconds since the start of traffic. Rates are
+/// The parameters of a simulated trial. Times are in seconds since the start of traffic. Rates are
 /// sums over all switches.
 #[derive(Clone, Debug)]
 pub(super) struct Scenario {
@@ -48,57 +49,59 @@ pub(super) struct Scenario {
     pub(super) warm_up: f64,
     pub(super) measure: f64,
     pub(super) drain: f64,
-    /// The number of outstanding packet-ins per switch in a closed loop, which has no schedule.
+    /// The number of unanswered packet-ins that each switch keeps in a closed loop, which has no
+    /// schedule. `None` for an open loop.
     pub(super) window: Option<u32>,
     pub(super) probe: Probe,
     pub(super) network_delay: f64,
     pub(super) network_rate: Option<f64>,
-    /// The number of packet-ins in the network at which the probe's connections refuse further
-    /// ones.
+    /// The number of packet-ins that the network can hold. If it is full, the probe's connections
+    /// refuse further packet-ins.
     pub(super) network_buffer: Option<u64>,
     pub(super) controller: Controller,
-    /// The part of the measured window for which nothing ran on the controller's host, in seconds.
+    /// The time within the measured window for which nothing ran on the controller's host, in
+    /// seconds.
     pub(super) stalled: f64,
 }
 
-/// The delays of the probe.
+/// The delays of the simulated probe.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Probe {
-    /// The times in which the probe does not run, as start and length.
+    /// The periods in which the probe does not run, each with its start and its length.
     pub(super) away: Vec<(f64, f64)>,
-    /// The only thread of the probe that is ever absent, or `None` if all are absent together.
+    /// The index of the only thread that is absent in these periods, or `None` if all threads are.
     pub(super) only: Option<usize>,
     pub(super) send_rate: Option<f64>,
     pub(super) read_rate: Option<f64>,
-    /// The capacity of the probe's sockets in answers. While they are full, the controller cannot
-    /// send.
+    /// The number of answers that the probe's sockets can hold. While they are full, the controller
+    /// cannot send.
     pub(super) receive_buffer: Option<u64>,
 }
 
-/// A controller with one queue and one server.
+/// A simulated controller with one queue and one server.
 #[derive(Clone, Debug)]
 pub(super) struct Controller {
     pub(super) rate: f64,
     pub(super) service: Spacing,
-    /// The capacity of the queue; packet-ins that find it full are dropped.
+    /// The capacity of the queue. If it is full, arriving packet-ins are dropped.
     pub(super) queue: Option<usize>,
     /// The number of packet-ins that the controller and its sockets can hold. Further ones are not
-    /// read.
+    /// read, so connections refuse them.
     pub(super) buffer: Option<usize>,
     /// The share of packet-ins that the controller drops at random.
     pub(super) drops: f64,
-    /// The pauses of the controller, as start and length.
+    /// The periods in which the controller does not work, each with its start and its length.
     pub(super) pauses: Vec<(f64, f64)>,
-    /// The switches that the controller never answers.
+    /// The indices of the switches that the controller never answers.
     pub(super) dead: Vec<usize>,
-    /// The index of a switch that has a server of its own, and the rate of that server.
+    /// The index of a switch that is served by a separate server, and the rate of that server.
     pub(super) capped: Option<(usize, f64)>,
     /// The number of answers to each packet-in.
     pub(super) copies: u32,
     pub(super) stops_at: f64,
-    /// The time in which the controller's connections are closed, as start and length.
+    /// The period in which the controller's connections are closed, with its start and its length.
     pub(super) gone: Option<(f64, f64)>,
-    /// The controller's use of its host, where it is known.
+    /// The CPU time of the controller that the probe observes, if it observes any.
     pub(super) work: Option<ControllerWork>,
 }
 
@@ -139,12 +142,12 @@ impl Default for Scenario {
 }
 
 impl Scenario {
-    /// Returns the scenario with a probe that is never late.
+    /// Returns the same scenario with a probe that is never late.
     pub(super) fn without_delays(&self) -> Self {
         Self { probe: Probe::default(), ..self.clone() }
     }
 
-    /// Returns the scenario with a controller and a network that are never the limit.
+    /// Returns the same scenario with a controller and a network that are never the limit.
     pub(super) fn with_probe_alone(&self) -> Self {
         let plain = Self::default();
         let controller = Controller { rate: 1e7, ..plain.controller };
@@ -158,32 +161,34 @@ impl Scenario {
     }
 }
 
-/// The outcome of a trial.
+/// The outcome of a simulated trial.
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub(super) verdict: Verdict,
     pub(super) counts: Counts,
-    /// The account of an open loop.
+    /// The account of the trial, which is meaningful for an open loop only.
     pub(super) account: Account,
     pub(super) answers_in_window: u64,
     pub(super) answers_to_earlier: u64,
     pub(super) left_in_window: u64,
     pub(super) passed_over_in_window: u64,
     pub(super) undisturbed: Undisturbed,
-    /// The exact numbers of packet-ins at both edges of the window: those that left and were not
-    /// answered (`outstanding`), and those that were due and had not left (`not_left`).
+    /// The exact numbers of packet-ins at the start and at the end of the window: those that were
+    /// sent and not answered (`outstanding`), and those that were due and had not been sent
+    /// (`not_left`).
     pub(super) outstanding: Edges,
     pub(super) not_left: Edges,
 }
 
-/// An event of the simulation: a packet-in arrives at the controller, the server of a station
-/// finishes a packet-in, an answer arrives at the probe, the controller closes its connections, or
-/// an engine thread wakes.
+/// An event of the simulation. Except for those described below, a packet-in arrives at the
+/// controller, the server of a station finishes a packet-in, an answer arrives at the probe, the
+/// controller closes its connections, or an engine thread wakes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// An edge of the window, at which the simulation counts the outstanding packet-ins.
+    /// The window starts (true) or ends (false), and the simulation counts the packet-ins in each
+    /// state.
     Edge(bool),
-    /// A sample of the sockets' state.
+    /// The simulated kernel samples the state of the sockets.
     Look,
     Arrives {
         switch: usize,
@@ -203,15 +208,16 @@ enum Event {
 /// An engine thread of the simulated probe.
 #[derive(Default)]
 struct Thread {
-    /// The due times that are still to come, each with its switch.
+    /// The future times at which packet-ins are due, each with its switch.
     schedule: VecDeque<(u64, usize)>,
-    /// The switches that have packet-ins to send, in the order of the due times.
+    /// The switches with due packet-ins that have not been sent, in the order of the due times.
     waiting: VecDeque<usize>,
-    /// The answers in the thread's sockets: the switch and the sequence number of each.
+    /// The answers in the thread's sockets, each by its switch and sequence number.
     unread: VecDeque<(usize, u64)>,
-    /// The earliest time of the next packet-in, if the thread sends at a limited rate.
+    /// The earliest time at which the thread can send the next packet-in, if its send rate is
+    /// limited.
     next_send: u64,
-    /// The earliest time at which the thread reads the next answer.
+    /// The earliest time at which the thread can read the next answer.
     next_read: u64,
     /// The time at which the thread last polled its sockets.
     looked: u64,
@@ -219,8 +225,8 @@ struct Thread {
     alarm: u64,
 }
 
-/// A queue of the controller and its server. The controller has two stations: the first one serves
-/// all switches but `Controller::capped`, and the second one serves that switch.
+/// A queue of the controller with its server. The first of two stations serves all switches but
+/// `Controller::capped`, and the second one serves that switch.
 #[derive(Default)]
 struct Station {
     queue: VecDeque<(usize, u64)>,
@@ -230,13 +236,12 @@ struct Station {
 /// The state of the simulation: the probe, the network and the controller.
 struct World<'a> {
     scenario: &'a Scenario,
-    /// The generators of random numbers, one for each purpose, so that a delay of the probe changes
-    /// no other random choice.
+    /// The generators of random numbers: one each for due times, service times and drops. Because
+    /// they are separate, a delay of the probe does not change the other random choices.
     due: StdRng,
     service: StdRng,
     drops: StdRng,
-    /// The pending events by time. Simultaneous events happen in the order in which they were
-    /// added.
+    /// The future events by time. Simultaneous events happen in the order in which they were added.
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
     /// The number of events so far, which orders simultaneous events.
     order: u64,
@@ -245,15 +250,15 @@ struct World<'a> {
     stations: [Station; 2],
     /// The number of packet-ins that wait at the controller, by switch.
     at_controller: Vec<usize>,
-    /// The number of packet-ins in the network.
+    /// The number of packet-ins in transit through the network.
     on_their_way: u64,
-    /// The time at which the network can carry the next packet-in, if its rate is limited.
+    /// The time from which the network can carry another packet-in, if its rate is limited.
     link_free: u64,
     /// The number of answers in the sockets of all threads.
     unread: u64,
-    /// The state of the sockets as sampled so far.
+    /// The state of the sockets as the samples so far show it.
     sockets: InSockets,
-    /// The time of the last sample of the sockets, and whether the sockets were full then.
+    /// The time of the last sample of the sockets, and whether the probe's sockets were full then.
     looked: (u64, bool),
     outstanding: Edges,
     not_left: Edges,
@@ -328,7 +333,7 @@ impl World<'_> {
         self.events.push(Reverse((at, self.order, event)));
     }
 
-    /// Schedules the events that are known before the simulation starts.
+    /// Schedules the events whose times are known before the simulation starts.
     fn plan(&mut self, window: Window) {
         self.push(window.from, Event::Edge(true));
         self.push(window.to, Event::Edge(false));
@@ -432,8 +437,8 @@ impl World<'_> {
         }
     }
 
-    /// Returns the time at which the absence of an engine thread ends, if the thread is absent at
-    /// time `at`.
+    /// Returns the time at which the absence of an engine thread ends, or `None` if the thread is
+    /// not absent at time `at`.
     fn away(&self, thread: usize, at: u64) -> Option<u64> {
         let probe = &self.scenario.probe;
         if probe.only.is_some_and(|only| only != thread) {
@@ -463,7 +468,8 @@ impl World<'_> {
         self.recorders[thread].sample(at);
     }
 
-    /// Lets an engine thread take the packet-ins that are due by its schedule or by a closed loop.
+    /// Moves the packet-ins that are due, by the thread's schedule or in a closed loop, to those
+    /// that wait to be sent.
     fn takes_due(&mut self, thread: usize, at: u64) {
         let count = self.threads.len();
         let gone = self.scenario.controller.gone;
@@ -496,8 +502,8 @@ impl World<'_> {
         }
     }
 
-    /// Lets an engine thread send packet-ins, until a connection accepts no more or the thread has
-    /// reached its rate.
+    /// Sends the waiting packet-ins of an engine thread, until a connection accepts no more or the
+    /// thread has reached its rate.
     fn sends(&mut self, thread: usize, at: u64) {
         while let Some(switch) = self.threads[thread].waiting.front().copied() {
             let member = switch / self.threads.len();
@@ -627,7 +633,7 @@ impl World<'_> {
         self.serves(station, at);
     }
 
-    /// Ends the simulation, and returns its outcome with the true numbers.
+    /// Ends the simulation, and returns its outcome together with the exact numbers.
     fn concludes(self, window: Window, end: u64) -> Outcome {
         let scenario = self.scenario;
         let mut counts = Counts::default();

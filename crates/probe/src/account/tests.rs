@@ -1,4 +1,5 @@
-//! Tests of the verdicts on simulated controllers, networks and probes whose behaviour is known.
+//! Tests of verdicts on simulated trials, in which the behaviour of controller, network and probe
+//! is known.
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -14,7 +15,8 @@ use crate::outcome::{Counts, Latency};
 const CONTROLLER: Saturated = Saturated::Controller;
 const PROBE: Saturated = Saturated::Probe;
 
-/// Returns a controller that serves 500 packet-ins per second, changed by `change`.
+/// Returns a controller that serves 500 packet-ins per second, with the changes that `change`
+/// makes.
 fn controller(change: impl FnOnce(&mut Controller)) -> Controller {
     let mut controller = Scenario::default().controller;
     change(&mut controller);
@@ -25,16 +27,17 @@ fn at(rate: f64) -> Scenario {
     Scenario { rate, ..Scenario::default() }
 }
 
-/// Returns a probe that does not run for `length` seconds, starting at the sixth second.
+/// Returns a probe that does not run for `length` seconds, beginning at the sixth second.
 fn away(length: f64) -> Probe {
     Probe { away: vec![(6.0, length)], ..Probe::default() }
 }
 
-/// A case: its name, the side that must be the limit, words that the verdict must contain, and the
-/// trial.
+/// A test case: its name, the side that the verdict must name, a text that the verdict must
+/// contain, and the trial to simulate.
 type Case = (&'static str, Saturated, &'static str, Scenario);
 
-/// Returns cases with a punctual probe, and controllers that are fast enough or too slow.
+/// Returns test cases with a probe that is never late. Some controllers are fast enough, and others
+/// are too slow.
 fn punctual() -> Vec<Case> {
     let md1 = |rate, seed| Scenario { arrivals: Spacing::Random, seed, ..at(rate) };
     let mm1 = Scenario {
@@ -145,7 +148,7 @@ fn punctual() -> Vec<Case> {
     ]
 }
 
-/// Returns cases with a late or slow probe.
+/// Returns test cases with a late or slow probe.
 fn delayed() -> Vec<Case> {
     let fifty = |rate, probe| Scenario {
         switches: 50,
@@ -249,7 +252,7 @@ fn delayed() -> Vec<Case> {
     ]
 }
 
-/// Returns cases about networks, single switches, shared hosts and closed loops.
+/// Returns test cases about networks, single switches, shared hosts and closed loops.
 fn others() -> Vec<Case> {
     let some = |switches, change: fn(&mut Controller)| Scenario {
         switches,
@@ -375,7 +378,8 @@ fn check(cases: Vec<Case>) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A verdict calls round-trip times the probe's own only where the probe delayed them.
+/// Checks that the verdict on a trial without delays of the probe does not attribute round-trip
+/// times to the probe.
 #[test]
 fn times_are_the_probes_own_only_where_it_delayed_them() {
     for (name, _, _, scenario) in punctual() {
@@ -447,10 +451,11 @@ fn networks_switches_and_loops_are_distinguished() {
     check(others());
 }
 
-/// Describes the bounds that other simulations of the scenario contradict. Without the probe's
-/// delays, the controller and the network must lose at least as much as their lower bounds say;
-/// with the probe alone, so must the probe. The upper bound of the probe must also cover the
-/// difference that its delays make. Packets in transit at an edge of the window are tolerated.
+/// Compares the bounds of an account with further simulations, and describes the bounds that these
+/// contradict. Returns `None` if all are correct. Without the probe's delays, the controller and
+/// the network must lose at least as many packet-ins as their lower bounds say. With delays of the
+/// probe alone, the probe must do so too. The upper bound of the probe must cover the difference
+/// that its delays make. Packets in transit at the start or at the end of the window are tolerated.
 fn broken_bounds(scenario: &Scenario, outcome: &Outcome, truth: &Outcome) -> Option<String> {
     let burst = match scenario.arrivals {
         Spacing::Bursts(burst) => burst,
@@ -474,7 +479,8 @@ fn broken_bounds(scenario: &Scenario, outcome: &Outcome, truth: &Outcome) -> Opt
     })
 }
 
-/// Describes the equations between the counts of the window that do not hold.
+/// Checks equations that the counts of the window must fulfil. Returns a description if one does
+/// not hold, and otherwise `None`.
 fn broken_identities(outcome: &Outcome) -> Option<String> {
     let Outcome { counts, outstanding, not_left, .. } = outcome;
     let Counts { due, answered, answered_after, lost, unsent, passed_over, waiting, .. } = *counts;
@@ -490,8 +496,8 @@ fn broken_identities(outcome: &Outcome) -> Option<String> {
     (!(answers && parts && balanced && left)).then(|| format!("{outcome:?}"))
 }
 
-/// Returns a random trial, with a controller that is faster or slower than the load, and a probe
-/// that pauses or is slow.
+/// Returns a random trial. The controller is faster or slower than the load requires, and the probe
+/// pauses or is slow.
 fn random(seed: u64) -> Scenario {
     let mut random = StdRng::seed_from_u64(seed);
     let mut pick = |values: &[f64]| values[random.random_range(0..values.len())];

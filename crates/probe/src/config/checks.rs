@@ -1,10 +1,10 @@
-//! Checks of combinations of values, each of which is valid by itself.
+//! Checks that values which are valid by themselves are also valid together.
 //!
-//! Messages are written for a TOML file. If a flag is the cause, keys in the message are replaced
-//! by flags.
+//! Error messages are written with the keys of a TOML file. If a flag is the cause, the keys in the
+//! message are replaced by flags.
 //!
-//! Every check names the keys that it reads. The problem is attributed to one of them that the user
-//! set. A check reports nothing if one of its values was rejected already.
+//! Every check lists the keys that it reads. The problem is reported for one of them that the user
+//! set. A check reports nothing if one of its values was found to be invalid before.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,14 +17,15 @@ use super::value::{InputFile, ModeName, PlanName, Value, duration_text};
 use super::{FlowTables, Frame, Generator, Load, Matching, Protocol, TopologySource};
 use crate::topology::{SwitchIndex, Topology, TopologyError, switches_described};
 
-/// The number of host addresses: those of 10.0.0.0/8 except the first and the last.
+/// The maximum number of hosts, which have the addresses of 10.0.0.0/8 except the first and the
+/// last.
 const MAX_HOSTS: u64 = (1 << 24) - 2;
 
-/// The maximum number of links of a generated topology, a hundred per switch in the largest run.
-/// The limit bounds memory.
+/// The maximum number of links of a generated topology, which bounds memory. It allows a hundred
+/// links per switch in the largest run.
 const MAX_LINKS: u64 = 10_000_000;
 
-/// Runs every check.
+/// Runs every check, and reports the problems to `report`.
 pub(super) fn check(draft: &Draft, report: &mut Report<'_>) {
     mode(draft, report);
     isolate(draft, report);
@@ -43,7 +44,8 @@ pub(super) fn check(draft: &Draft, report: &mut Report<'_>) {
     outputs(draft, report);
 }
 
-/// Returns the key that sets the largest number of switches that are ever emulated at a time.
+/// Returns the key whose value determines the largest number of switches that are emulated at a
+/// time.
 fn emulated_key(draft: &Draft) -> &'static str {
     match draft.most_emulated() > draft.most_switches() {
         true => "rfc8456.switches",
@@ -51,7 +53,7 @@ fn emulated_key(draft: &Draft) -> &'static str {
     }
 }
 
-/// Returns the configuration key that sets the number of switches.
+/// Returns the key whose value determines the number of switches.
 fn count_key(draft: &Draft) -> &'static str {
     match draft.plan.kind {
         PlanName::Sweep if !draft.plan.switches.0.is_empty() => "plan.switches",
@@ -72,7 +74,7 @@ fn isolate(draft: &Draft, report: &mut Report<'_>) {
     }
 }
 
-/// Checks that the traffic mode and the settings that depend on it agree.
+/// Checks that the traffic mode is compatible with the settings that depend on it.
 fn mode(draft: &Draft, report: &mut Report<'_>) {
     let p4runtime = draft.protocol == Protocol::P4Runtime;
     if draft.traffic.mode == ModeName::Flood && p4runtime {
@@ -210,7 +212,7 @@ fn hosts(draft: &Draft, report: &mut Report<'_>) {
     }
 }
 
-/// Checks that the topology can be built with all numbers of switches of the plan.
+/// Checks that the topology can be built for each number of switches in the plan.
 fn topology(draft: &Draft, report: &mut Report<'_>) {
     if draft.switches.topology == TopologySource::None {
         return;
@@ -242,7 +244,8 @@ fn topology(draft: &Draft, report: &mut Report<'_>) {
     }
 }
 
-/// Returns what is wrong with a generated topology of this many switches, if it has too many links.
+/// Describes the problem if a generated topology of this many switches has too many links. Returns
+/// `None` if it has not.
 fn too_many_links(topology: &TopologySource, switches: u32) -> Option<String> {
     let TopologySource::LeafSpine { spines } = topology else { return None };
     let leaves = switches.saturating_sub(*spines);
@@ -283,7 +286,7 @@ fn discovery_size(draft: &Draft, report: &mut Report<'_>) {
     report.conflict_without_remedy(keys, message);
 }
 
-/// Reports a conflict if a limit on the connection rate is set and the test of the network topology
+/// Reports a conflict if the connection rate is limited and the test of the network topology
 /// discovery time (RFC 8456, section 5.1.1) is planned. The measured time would include the delays
 /// that the limit causes.
 fn discovery_time(draft: &Draft, report: &mut Report<'_>) {
@@ -354,7 +357,8 @@ fn delays(draft: &Draft, report: &mut Report<'_>) {
     }
 }
 
-/// Checks that overrides apply to switches that exist, and leave these switches time to send.
+/// Checks that overrides for single switches apply to switches that exist, and leave these switches
+/// time to send.
 fn overrides(draft: &Draft, report: &mut Report<'_>) {
     let count = draft.most_switches();
     let traffic = draft.timing.traffic();
@@ -392,7 +396,7 @@ fn overrides(draft: &Draft, report: &mut Report<'_>) {
     }
 }
 
-/// Checks that the settings of the plan agree.
+/// Checks that the settings of the plan are compatible with each other.
 fn plan(draft: &Draft, report: &mut Report<'_>) {
     let plan = &draft.plan;
     let open = draft.traffic.mode == ModeName::Open;
@@ -472,7 +476,7 @@ fn plan(draft: &Draft, report: &mut Report<'_>) {
     }
 }
 
-/// Checks the total rate of a plan with a single point.
+/// Checks the total rate if the plan consists of a single point.
 fn total_of_a_point(draft: &Draft, report: &mut Report<'_>) {
     const KEY: &str = "plan.total-rates";
     let total = &draft.plan.total_rates.0;
@@ -653,7 +657,7 @@ fn tls(draft: &Draft, report: &mut Report<'_>) {
     }
 }
 
-/// Checks that no file is written over another one, or over an input.
+/// Checks that no output file replaces an input file or another output file.
 fn outputs(draft: &Draft, report: &mut Report<'_>) {
     let written: [(&'static str, &Option<PathBuf>); 3] = [
         ("controller.faucet-file", &draft.controller.faucet_file.0),

@@ -1,9 +1,9 @@
-//! The collection of settings from several sources, and their resolution to a configuration.
+//! Collects settings from several sources, and resolves them to a configuration.
 //!
-//! Texts are collected first and checked last. Precedence depends on the kind of a source (default,
-//! file of OFCProbe or P4RCProbe, TOML file, flag), not on the order in which sources are read. A
-//! value that is overridden is never checked, so a flag can replace a path that does not exist on
-//! this host. All problems are reported together.
+//! Values are collected as texts first and checked last. Precedence depends on the kind of source
+//! (default, file of OFCProbe or P4RCProbe, TOML file, flag), not on the order in which sources are
+//! read. A value that is overridden is never checked, so a flag can replace a path that does not
+//! exist on this host. All problems are reported together.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -18,7 +18,7 @@ use super::value::Rejection;
 use super::{Config, toml};
 use crate::legacy::{self, LegacyError, LegacyFault, LegacySetting};
 
-/// The size in bytes of the largest configuration file that is read. Files written by hand are much
+/// The maximum size in bytes of a configuration file that is read. Files written by hand are much
 /// smaller.
 const LONGEST_FILE: u64 = 16 << 20;
 
@@ -30,8 +30,8 @@ pub struct Settings {
     notes: Vec<String>,
 }
 
-/// The values for a key from the source with the highest precedence so far: one value, or the
-/// elements of a list.
+/// The values of one key, from the source with the highest precedence so far. A list has several
+/// values.
 #[derive(Clone, Debug)]
 struct Given {
     origin: Origin,
@@ -43,19 +43,20 @@ struct Given {
 pub(super) struct WrittenValue {
     pub(super) text: String,
     pub(super) origin: Origin,
-    /// Problems found while the value was read, which name its place more exactly than `origin`.
+    /// The problems that were found while the value was read. They state its position in the file
+    /// more exactly than `origin`.
     pub(super) problems: Vec<Problem>,
 }
 
 impl WrittenValue {
-    /// Creates an entry without known problems.
+    /// Creates a value without known problems.
     pub(super) fn new(text: String, origin: Origin) -> Self {
         Self { text, origin, problems: Vec::new() }
     }
 }
 
 impl Settings {
-    /// Creates the settings with every value at its default.
+    /// Creates settings in which every key has its default value.
     pub fn new() -> Self {
         Self::default()
     }
@@ -63,9 +64,9 @@ impl Settings {
     /// Sets one key, such as `traffic.rate`, to a value in the form that its flag takes.
     ///
     /// A source with a higher precedence than that of the present value replaces the value. A
-    /// source with a lower precedence changes nothing. Within one source, a list grows and a single
-    /// value is replaced. A key that does not exist becomes a problem that [`Settings::resolve`]
-    /// reports.
+    /// source with a lower precedence changes nothing. Within one source, values are added to a
+    /// list, and a single value is replaced. A key that does not exist is a problem, which
+    /// [`Settings::resolve`] reports.
     pub fn set(&mut self, key: &str, value: &str, origin: Origin) {
         match Setting::by_key(key) {
             Some(setting) => {
@@ -75,7 +76,7 @@ impl Settings {
         }
     }
 
-    /// Adds an entry, unless a source with higher precedence has set the key.
+    /// Adds a value for a key, unless a source with higher precedence has set the key.
     pub(super) fn push(&mut self, setting: &'static Setting, entry: WrittenValue) {
         if let Some(given) = self.given_by(setting, &entry.origin) {
             if !setting.kind.repeats() {
@@ -85,15 +86,15 @@ impl Settings {
         }
     }
 
-    /// Sets a list to no elements, which also replaces the elements from a source with lower
+    /// Sets a key to the empty list. This also replaces the values from a source with lower
     /// precedence.
     pub(super) fn push_empty(&mut self, setting: &'static Setting, origin: &Origin) {
         self.given_by(setting, origin);
     }
 
-    /// Returns the collected values for a key, to which the caller may add values of `origin`.
+    /// Returns the collected values of a key, to which the caller may add values from `origin`.
     /// Values from a source with lower precedence are removed first. Returns `None` if a source
-    /// with higher precedence than `origin` set the key.
+    /// with higher precedence than `origin` has set the key.
     fn given_by(&mut self, setting: &'static Setting, origin: &Origin) -> Option<&mut Given> {
         let empty = || Given { origin: origin.clone(), entries: Vec::new() };
         let given = self.given.entry(setting.key).or_insert_with(empty);
@@ -103,12 +104,12 @@ impl Settings {
         (rank(origin) == rank(&given.origin)).then_some(given)
     }
 
-    /// Records a problem, which [`Settings::resolve`] reports.
+    /// Records a problem, which [`Settings::resolve`] will report.
     pub(super) fn complain(&mut self, problem: Problem) {
         self.problems.push(problem);
     }
 
-    /// Reads a TOML file. [`Settings::resolve`] reports its problems.
+    /// Reads a TOML file. [`Settings::resolve`] reports problems in it.
     pub fn read_file(&mut self, path: &Path) {
         match read_bounded(path) {
             Ok(text) => self.read_toml(&text, path),
@@ -121,14 +122,15 @@ impl Settings {
         }
     }
 
-    /// Reads the text of a TOML file. Messages name `file`, and paths in the text are relative to
-    /// its folder.
+    /// Reads the text of a TOML file. `file` is the file name for error messages, and paths in the
+    /// text are relative to its folder.
     pub fn read_toml(&mut self, text: &str, file: &Path) {
         toml::read(self, text, file);
     }
 
     /// Reads a `config.ini` of OFCProbe or P4RCProbe and the files that it names.
-    /// [`Settings::resolve`] reports problems. Settings without a counterpart become notes.
+    /// [`Settings::resolve`] reports problems in them. Their settings without a counterpart here
+    /// become notes.
     pub fn read_legacy(&mut self, path: &Path) {
         let whole =
             |origin, message| Problem { origin, name: String::new(), message, remedy: None };
@@ -152,8 +154,8 @@ impl Settings {
     ///
     /// # Errors
     ///
-    /// Returns every problem: syntax errors, values out of range, unreadable files, and values that
-    /// conflict.
+    /// Returns all problems together: syntax errors, values out of range, unreadable files, and
+    /// values that conflict.
     pub fn resolve(self) -> Result<Resolved, ConfigError> {
         let mut draft = Draft::default();
         let mut report =
@@ -177,7 +179,7 @@ impl Settings {
     }
 }
 
-/// Returns the precedence of a source. The highest wins.
+/// Returns the precedence of a source. The source with the highest number wins.
 fn rank(origin: &Origin) -> u8 {
     match origin {
         Origin::Default => 0,
@@ -187,7 +189,7 @@ fn rank(origin: &Origin) -> u8 {
     }
 }
 
-/// Returns the key by which problems are sorted: problems of flags come first, then those of files
+/// Returns a value by which problems are sorted: those of flags come first, then those of files
 /// from top to bottom.
 fn place(origin: &Origin) -> (&Path, usize) {
     match origin {
@@ -205,7 +207,7 @@ fn read_bounded(path: &Path) -> std::io::Result<String> {
     Ok(text)
 }
 
-/// The problems found while values are read and checked.
+/// Collects the problems that are found while values are read and checked.
 pub(super) struct Report<'a> {
     given: &'a BTreeMap<&'static str, Given>,
     problems: Vec<Problem>,
@@ -213,7 +215,7 @@ pub(super) struct Report<'a> {
 }
 
 impl Report<'_> {
-    /// Reads the values given for a setting, or its default.
+    /// Reads the values of one setting into the draft, or its default if no source sets it.
     fn fill(&mut self, setting: &'static Setting, draft: &mut Draft) {
         let default = [WrittenValue::new(setting.default.to_owned(), Origin::Default)];
         let entries = match self.given.get(setting.key) {
@@ -253,14 +255,14 @@ impl Report<'_> {
         }
     }
 
-    /// Returns whether any source sets a key.
+    /// Returns whether any source sets the key.
     pub(super) fn is_given(&self, key: &str) -> bool {
         self.given.contains_key(key)
     }
 
-    /// Reports that values conflict. The problem is attributed to the first of `keys` that a source
-    /// sets. Nothing is reported if one of the values was rejected already, since the draft does
-    /// not contain that value.
+    /// Reports that values conflict. The problem is reported for the first of `keys` that a source
+    /// sets. Nothing is reported if one of the values was invalid by itself, since the draft then
+    /// contains another value.
     pub(super) fn conflict(&mut self, keys: &[&'static str], message: String, remedy: String) {
         let Some(blamed) = keys.iter().find(|key| self.is_given(key)).or(keys.first()) else {
             return;
@@ -268,8 +270,8 @@ impl Report<'_> {
         self.complain(blamed, None, keys, message, Some(remedy));
     }
 
-    /// Reports a conflict like [`Report::conflict`], with a message that already contains the
-    /// remedy.
+    /// Reports a conflict as [`Report::conflict`] does. The message already contains the advice on
+    /// what to write instead.
     pub(super) fn conflict_without_remedy(&mut self, keys: &[&'static str], message: String) {
         let Some(blamed) = keys.iter().find(|key| self.is_given(key)).or(keys.first()) else {
             return;
@@ -277,7 +279,7 @@ impl Report<'_> {
         self.complain(blamed, None, keys, message, None);
     }
 
-    /// Reports that an element of a list conflicts with other values.
+    /// Reports that one element of a list conflicts with other values.
     pub(super) fn conflict_at(
         &mut self,
         key: &'static str,
@@ -314,7 +316,7 @@ impl Report<'_> {
     }
 }
 
-/// Returns the folder to which relative paths in a value refer: that of the TOML file, or the
+/// Returns the folder to which relative paths in a value refer: the folder of the TOML file, or the
 /// current folder.
 pub(super) fn base_of(origin: &Origin) -> &Path {
     match origin {
@@ -323,7 +325,7 @@ pub(super) fn base_of(origin: &Origin) -> &Path {
     }
 }
 
-/// Returns the name of a key in the syntax of its source.
+/// Returns the name of a key in the form of its source, which is a flag or a TOML key.
 fn name_of(key: &str, origin: &Origin) -> String {
     match (origin, Setting::by_key(key)) {
         (Origin::Flag, Some(setting)) => format!("--{}", setting.flag),
@@ -331,8 +333,8 @@ fn name_of(key: &str, origin: &Origin) -> String {
     }
 }
 
-/// Rewrites TOML in a message as flags: `tls.key = "FILE" as well` becomes
-/// `--tls-key FILE as well`.
+/// Rewrites TOML syntax in a message as flags: `tls.key = "FILE" as well` becomes `--tls-key FILE
+/// as well`.
 fn as_flags(text: &str) -> String {
     let mut shown = Vec::new();
     let mut words = text.split(' ').peekable();
@@ -356,7 +358,7 @@ fn as_flags(text: &str) -> String {
     shown.join(" ")
 }
 
-/// Returns the problem for a value that could not be parsed.
+/// Returns the problem to report for a value that could not be parsed.
 pub(super) fn rejected(setting: &Setting, origin: Origin, rejection: Rejection) -> Problem {
     let remedy = match &origin {
         Origin::File { .. } => rejection.remedy(&toml::example(setting)),
@@ -374,13 +376,13 @@ pub(super) fn rejected(setting: &Setting, origin: Origin, rejection: Rejection) 
 pub struct Resolved {
     /// The configuration that the engines read.
     pub config: Config,
-    /// Notes on settings in a file of OFCProbe or P4RCProbe that this probe does not have, or
-    /// interprets differently.
+    /// Notes on settings in a file of OFCProbe or P4RCProbe that have no counterpart here or work
+    /// differently.
     pub notes: Vec<String>,
     values: Vec<(&'static Setting, ResolvedValue)>,
 }
 
-/// The value of a setting as text, and the texts of its elements if it is a list.
+/// The resolved value of a setting as text, and the texts of its elements if it is a list.
 #[derive(Clone, Debug)]
 pub(super) struct ResolvedValue {
     pub(super) text: String,
@@ -388,8 +390,8 @@ pub(super) struct ResolvedValue {
 }
 
 impl Resolved {
-    /// Returns every key with its value, in the form that flags take. Paths are absolute, and a
-    /// password is a reference to the environment.
+    /// Returns every key with its value, in the form that flags take. Paths are absolute. Instead
+    /// of a password, the name of an environment variable is returned.
     pub fn values(&self) -> BTreeMap<String, String> {
         self.values
             .iter()
@@ -397,13 +399,13 @@ impl Resolved {
             .collect()
     }
 
-    /// Returns a TOML file with every key, which resolves to an equal configuration.
+    /// Returns a TOML file that contains every key and resolves to an equal configuration.
     pub fn to_toml(&self) -> String {
         toml::write(self.values.iter().map(|(setting, value)| (*setting, value)))
     }
 }
 
-/// Returns whether the elements of a list are tables with fields of their own.
+/// Returns whether a setting is a list of TOML tables, each with fields of its own.
 pub(super) fn is_tables(setting: &Setting) -> bool {
     setting.kind == Kind::Tables
 }

@@ -1,7 +1,8 @@
-//! The values of all settings while they are being read, and their conversion to a [`Config`].
+//! The values of all settings while they are read, and their conversion to a [`Config`].
 //!
-//! A draft has one field per setting; [`Config`] groups values that belong together, such as the
-//! window with the closed mode. The conversion cannot fail, since [`super::checks`] runs before it.
+//! A draft has one field per setting, whereas [`Config`] groups values that belong together, such
+//! as the window with the closed mode. The conversion cannot fail, since [`super::checks`] runs
+//! before it.
 
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use super::{
 };
 use crate::topology;
 
-/// The largest number of ports of a switch, because OpenFlow 1.0 reserves higher port numbers.
+/// The largest number of ports of a switch. OpenFlow 1.0 reserves higher port numbers.
 pub(super) const MAX_PORTS: u16 = 65_279;
 
 /// The value of every setting while the configuration is read.
@@ -103,7 +104,7 @@ pub(super) struct TimingDraft {
 }
 
 impl TimingDraft {
-    /// Returns the time during which packets are sent.
+    /// Returns the time for which packets are sent: warm-up and measurement together.
     pub(super) fn traffic(&self) -> Duration {
         self.warm_up.saturating_add(self.measure)
     }
@@ -174,15 +175,15 @@ pub(super) struct TlsDraft {
 }
 
 impl TlsDraft {
-    /// Returns whether any setting asks for TLS. There is no separate switch: a TLS session needs
-    /// at least one of these settings.
+    /// Returns whether any setting requests TLS. There is no separate setting to enable TLS,
+    /// because a TLS session needs at least one of these settings.
     pub(super) fn wanted(&self) -> bool {
         self.ca.0.is_some() || self.certificate.0.is_some() || self.key.0.is_some() || self.insecure
     }
 }
 
 impl Draft {
-    /// Returns the numbers of switches that the run uses.
+    /// Returns the numbers of switches with which trials are run.
     pub(super) fn switch_counts(&self) -> Vec<u32> {
         match self.plan.kind {
             PlanName::Sweep if !self.plan.switches.0.is_empty() => self.plan.switches.0.clone(),
@@ -190,8 +191,8 @@ impl Draft {
         }
     }
 
-    /// Returns the rate of a single point in packet-ins per second and switch, derived from the
-    /// total rate where that is given.
+    /// Returns the rate of a plan with a single point, in packet-ins per second and switch. If a
+    /// total rate is configured, it is divided by the number of switches.
     pub(super) fn rate(&self) -> f64 {
         match (self.plan.kind, &self.plan.total_rates.0[..]) {
             (PlanName::Point, [total]) => total / f64::from(self.switches.count.max(1)),
@@ -208,13 +209,13 @@ impl Draft {
         }
     }
 
-    /// Returns the largest number of switches in the run.
+    /// Returns the largest number of switches in the plan of the run.
     pub(super) fn most_switches(&self) -> u32 {
         self.switch_counts().into_iter().max().unwrap_or_default()
     }
 
-    /// Returns the largest number of switches that are ever emulated at a time. Some tests of
-    /// RFC 8456 search for a number of switches, up to a limit of their own.
+    /// Returns the largest number of switches that are emulated at a time. Some tests of RFC 8456
+    /// search for a number of switches, up to a limit of their own.
     pub(super) fn most_emulated(&self) -> u32 {
         match self.plan.kind {
             PlanName::Rfc8456(tests) if tests.search_switches() => {
@@ -224,16 +225,17 @@ impl Draft {
         }
     }
 
-    /// Returns the smallest number of switches in the run.
+    /// Returns the smallest number of switches in the plan of the run.
     pub(super) fn least_switches(&self) -> u32 {
         self.switch_counts().into_iter().min().unwrap_or_default()
     }
 
-    /// Returns the number of ports of each switch. If none is configured, a switch has a port for
-    /// each link and for each of its hosts up to a limit, and at least four ports. Two hosts of a
-    /// switch should not share a port, because no switch would see the packets between them. Beyond
-    /// the limit, hosts share ports nevertheless, and send only to hosts behind other ports. The
-    /// limit exists because controllers send discovery frames to every port.
+    /// Returns the number of ports of each switch. If none is configured, a switch has one port for
+    /// each link and one for each of its hosts, up to a limit, and at least four ports. Two hosts
+    /// of a switch should not share a port, because no switch would see the packets between them.
+    /// If there are more hosts than the limit, hosts share ports nevertheless, and send only to
+    /// hosts behind other ports. The limit exists because controllers send discovery frames to
+    /// every port.
     pub(super) fn ports(&self) -> u16 {
         const LEAST: usize = 4;
         const MAX_FOR_HOSTS: u32 = 16;
@@ -245,9 +247,9 @@ impl Draft {
         u16::try_from((linked + for_hosts).clamp(LEAST, MAX_PORTS.into())).unwrap_or(u16::MAX)
     }
 
-    /// Returns the configured topology. If none is configured, a plan of RFC 8456 has a leaf-spine
-    /// network with two spines (RFC 8456, section 4.1), or a linear one with fewer than four
-    /// switches.
+    /// Returns the configured topology. If none is configured, a plan of RFC 8456 uses a leaf-spine
+    /// network with two spines (RFC 8456, section 4.1), or a chain of switches if there are fewer
+    /// than four.
     pub(super) fn topology(&self) -> TopologySource {
         match (&self.switches.topology, self.plan.kind) {
             (TopologySource::None, PlanName::Rfc8456(_)) if self.switches.count >= 4 => {
@@ -258,7 +260,8 @@ impl Draft {
         }
     }
 
-    /// Returns the largest offered load in packet-ins per second, where it is known before the run.
+    /// Returns the largest total rate of packet-ins per second, or `None` if it is not known before
+    /// the run.
     fn offered(&self) -> Option<f64> {
         let rate = match (self.plan.kind, self.traffic.mode) {
             (PlanName::Search, _) | (_, ModeName::Closed | ModeName::Flood) => return None,
@@ -275,10 +278,10 @@ impl Draft {
         Some(rate * f64::from(self.most_switches()))
     }
 
-    /// Returns the number of engine threads that the load needs: one or two, and two only if a core
-    /// is left for the controller. Each engine thread takes a core from a controller on the same
-    /// host. If it shares a core with the controller, it is late by whole time slices of the
-    /// scheduler, such as 4 ms.
+    /// Returns the number of engine threads to use if none is configured: one or two, and two only
+    /// if a core is left for the controller. Each engine thread takes a core from a controller on
+    /// the same host. If it shares a core with the controller, it is late by whole time slices of
+    /// the scheduler, such as 4 ms.
     pub(super) fn automatic_threads(&self) -> usize {
         let most = (provenance::cores() as usize).saturating_sub(1).clamp(1, 2);
         let fits_one = match self.protocol {
@@ -291,7 +294,7 @@ impl Draft {
         }
     }
 
-    /// Converts a draft that passed the checks.
+    /// Converts a draft that has passed the checks.
     pub(super) fn into_config(mut self) -> Config {
         self.traffic.rate = self.rate();
         let (offered, ports, topology) = (self.offered(), self.ports(), self.topology());

@@ -1,17 +1,17 @@
-//! The errors of a configuration: all problems together, one line each.
+//! The errors of a configuration. All problems are reported together, one line for each.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// The source of a value.
+/// The source from which a value of the configuration was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The value is the default, because no source set it.
     Default,
     /// A line of an `.ini` file of OFCProbe or P4RCProbe. Paths in the value are used unchanged,
-    /// because the reader of the file has resolved them.
+    /// because the code that reads such files has already made them relative to the current folder.
     Legacy {
         /// The file, as the user named it.
         file: PathBuf,
@@ -25,21 +25,22 @@ pub enum Origin {
         /// The line number, from 1.
         line: usize,
     },
-    /// A flag. Paths in the value are relative to the current folder.
+    /// A command line flag. Paths in the value are relative to the current folder.
     Flag,
 }
 
-/// One problem. Displays as one line: the place, the problem, and what to write instead.
+/// One problem of a configuration. It is displayed as one line with the place, the problem, and the
+/// advice on what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The source of the value.
+    /// The source of the value that causes the problem.
     pub origin: Origin,
-    /// The key at fault, such as `traffic.rate`, or the name of the flag if the value came from a
-    /// flag. It is empty if the file as a whole is at fault.
+    /// The key that causes the problem, such as `traffic.rate`, or the flag if the value came from
+    /// a flag. It is empty if the file as a whole is the problem.
     pub name: String,
     /// The description of the problem.
     pub message: String,
-    /// The text to write instead, if there is one. It is displayed after the word "write".
+    /// The text to write instead, if there is any. It is displayed after the word "write".
     pub remedy: Option<String>,
 }
 
@@ -65,8 +66,8 @@ impl fmt::Display for Problem {
     }
 }
 
-/// A configuration that cannot be run. Displays one line for each problem. The command exits with
-/// status 2.
+/// The error for a configuration that cannot be run. It displays one line for each problem. The
+/// command exits with status 2.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub struct ConfigError {
     /// All problems of the configuration. There is at least one.

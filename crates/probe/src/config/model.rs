@@ -1,4 +1,5 @@
-//! The checked configuration: every value is in range, and every file that it names exists.
+//! The checked configuration. Every value in it is in range, and every input file that it names
+//! exists.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -14,12 +15,12 @@ use crate::topology::TopologySource;
 pub struct Config {
     /// The control protocol of the emulated switches.
     pub protocol: Protocol,
-    /// The seed of every random choice. Two runs with the same seed offer the same packets at the
+    /// The seed of all random numbers. Two runs with the same seed send the same packets at the
     /// same times.
     pub seed: u64,
     /// The number of engine threads, among which the switches are divided.
     pub threads: usize,
-    /// Whether each engine thread has a core of its own.
+    /// Whether each engine thread has a core for itself.
     pub isolate: bool,
     /// The emulated switches.
     pub switches: Switches,
@@ -27,22 +28,22 @@ pub struct Config {
     pub controller: Controller,
     /// The settings of the P4Runtime servers.
     pub p4runtime: P4Runtime,
-    /// The settings of TLS on the control channel, for either protocol.
+    /// The settings of TLS on the control channel, for either protocol, or `None` without TLS.
     pub tls: Option<Tls>,
     /// The traffic of the emulated switches.
     pub traffic: Traffic,
-    /// The largest offered load in packet-ins per second over all switches, where it is known
-    /// before the run.
+    /// The largest total rate of packet-ins per second over all switches, or `None` if it is not
+    /// known before the run.
     pub offered: Option<f64>,
     /// The phases of a trial.
     pub timing: Timing,
-    /// The source of the topology that connects the switches.
+    /// The way in which the links between the switches are specified.
     pub topology: TopologySource,
-    /// The plan: the trials of the run.
+    /// The plan of the run: which trials it consists of.
     pub plan: Plan,
     /// The conditions on the results that decide the exit status, such as `rtt.p99 < 5ms`.
     pub thresholds: Vec<String>,
-    /// The destinations of results.
+    /// The settings for where results are written.
     pub output: Output,
     /// The settings of [`PlanKind::Rfc8456`].
     pub rfc8456: Rfc8456,
@@ -78,51 +79,52 @@ pub enum Protocol {
 pub struct Switches {
     /// The number of switches.
     pub count: u32,
-    /// The datapath id (OpenFlow) or device id (P4Runtime) of the first switch. The other ids count
-    /// up from it.
+    /// The datapath ID (OpenFlow) or device ID (P4Runtime) of the first switch. The other switches
+    /// have the IDs that follow it.
     pub first_id: u64,
     /// The number of ports of each switch. Ports are numbered from 1.
     pub ports: u16,
-    /// The number of packets that an OpenFlow switch can buffer. With 0, packet-ins carry the whole
-    /// frame and no buffer id.
+    /// The number of packets that an OpenFlow switch can buffer. If it is 0, packet-ins carry the
+    /// whole frame and no buffer ID.
     pub buffers: u32,
-    /// The flow table capacity of an OpenFlow switch.
+    /// The number of entries that the flow table of an OpenFlow switch can hold.
     pub table_size: u32,
-    /// The processing of packets that enter a port of an OpenFlow switch.
+    /// The treatment of packets that enter an OpenFlow switch: they pass its flow tables or bypass
+    /// them.
     pub flow_tables: FlowTables,
-    /// The number of hosts behind each switch, spread over the ports without a link.
+    /// The number of hosts at each switch. They are distributed over the ports that carry no link.
     pub hosts: u32,
     /// The maximum number of connection attempts per second.
     pub connect_rate: f64,
-    /// The settings of single switches that differ from the general ones.
+    /// The settings of single switches that differ from the common ones.
     pub overrides: Vec<SwitchOverride>,
 }
 
-/// The settings that differ for the switches with index `first..=last`.
+/// The settings of the switches with indices `first..=last` that differ from the common ones.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SwitchOverride {
     /// The index of the first switch, from 0.
     pub first: u32,
     /// The index of the last switch.
     pub last: u32,
-    /// The number of packet-ins per second of each switch to which the override applies.
+    /// The number of packet-ins per second of each of these switches.
     pub rate: Option<f64>,
-    /// The distribution of inter-arrival times at the switches to which the override applies.
+    /// The distribution of the inter-arrival times of packet-ins at these switches.
     pub arrivals: Option<Arrivals>,
-    /// The time after the start of traffic at which the switches of the override begin to send,
-    /// in addition to their [`Timing::start_stagger`].
+    /// The time from the start of traffic until these switches begin to send, in addition to their
+    /// [`Timing::start_stagger`].
     pub start_delay: Option<Duration>,
     /// The time before the end of traffic at which these switches stop sending.
     pub stop_delay: Option<Duration>,
-    /// The file of captured frames that these switches send.
+    /// The capture whose frames these switches send.
     pub replay: Option<PathBuf>,
 }
 
-/// The system under test.
+/// The controller, which is the system under test.
 #[derive(Clone, Debug)]
 pub struct Controller {
-    /// The address that OpenFlow switches dial: host and port as given, resolved at the start of
-    /// the run.
+    /// The address to which OpenFlow switches connect, as the user wrote it. The host name is
+    /// resolved at the start of the run.
     pub address: String,
     /// The process whose CPU time and memory are sampled.
     pub process: Option<ProcessSelector>,
@@ -131,36 +133,37 @@ pub struct Controller {
     pub onos_rest: Option<String>,
     /// The user name and the password for [`Controller::onos_rest`].
     pub onos_credentials: (String, String),
-    /// The name of the ONOS driver in the generated netcfg, such as `bmv2`.
+    /// The name of ONOS's driver for the switches in the generated netcfg, such as `bmv2`.
     pub onos_driver: String,
-    /// The name of the ONOS pipeconf in the generated netcfg.
+    /// The name of ONOS's pipeline configuration (pipeconf) in the generated netcfg.
     pub onos_pipeconf: String,
-    /// Whether ONOS is made to forget devices, hosts and netcfg before and after every trial.
+    /// Whether devices, hosts and netcfg are deleted from ONOS before and after every trial.
     pub onos_forget: bool,
-    /// The file that receives the generated netcfg JSON.
+    /// The file to which the generated netcfg (ONOS's network configuration) is written.
     pub netcfg_file: Option<PathBuf>,
-    /// The file that receives a `faucet.yaml` for the OpenFlow switches.
+    /// The file to which a `faucet.yaml` for the OpenFlow switches is written.
     pub faucet_file: Option<PathBuf>,
-    /// The file that receives one line per switch with its id and address.
+    /// The file to which the ID and the address of each switch are written, one line for each.
     pub list_file: Option<PathBuf>,
 }
 
-/// A selection of the controller's processes.
+/// A selector of the controller's processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProcessSelector {
-    /// The process that holds the control channel: the one that listens on [`Controller::address`]
-    /// (OpenFlow), or that dialled the probe's servers (P4Runtime). It must be on this host. A run
-    /// that finds none continues without it and reports this.
+    /// The process at the other end of the control channel: the one that listens on
+    /// [`Controller::address`] (OpenFlow), or that has connected to the probe's servers
+    /// (P4Runtime). It must be on this host. If there is none, the run continues without samples
+    /// and reports this.
     Listener,
-    /// The process with this id on this host, including its threads.
+    /// The process with this process ID on this host, including its threads.
     Pid(u32),
     /// Every process on this host whose name or command line contains this text.
     Name(String),
-    /// A process selected by name or id on the host that `ssh TARGET` reaches.
+    /// A process on another host, which is reached by `ssh TARGET`.
     Ssh {
-        /// The argument of `ssh`, such as `user@host`.
+        /// The argument of `ssh` that specifies the host, such as `user@host`.
         target: String,
-        /// The selection of the process on the remote host.
+        /// The selector of the process on that host.
         process: Box<ProcessSelector>,
     },
 }
@@ -168,48 +171,47 @@ pub enum ProcessSelector {
 /// The settings of the P4Runtime servers.
 #[derive(Clone, Debug)]
 pub struct P4Runtime {
-    /// The address that the servers bind to.
+    /// The address on which the servers listen.
     pub listen: IpAddr,
-    /// The address that the controller dials, if it differs from `listen`.
+    /// The address to which the controller connects, if it differs from `listen`.
     pub advertise: Option<IpAddr>,
-    /// The first port. The other ports count up from it.
+    /// The port of the first server. The other servers use the ports that follow it.
     pub first_port: u16,
-    /// The ports from `first_port` on that are left out because other processes use them, in
-    /// ascending order. Empty until a run has searched for such ports.
+    /// The ports after `first_port` that are skipped because other processes use them, in ascending
+    /// order. Empty until a run has reserved its ports.
     pub passed_over: Vec<u16>,
-    /// The address that controllers dial for the switches of each process, in the order of the
-    /// processes. Empty if one process runs all switches. A run determines the addresses when it
-    /// begins.
+    /// The address to which controllers connect for the switches of each rank, in the order of the
+    /// ranks (the processes of the run). Empty if one process runs all switches. A run determines
+    /// the addresses when it begins.
     pub ranks: Vec<IpAddr>,
-    /// The number of device ids behind each port.
+    /// The number of switches (device IDs) that share a port.
     pub devices_per_port: u32,
-    /// Whether every device has the first id, so that only ports tell devices apart.
+    /// Whether every device has the first ID, so that devices differ only in their ports.
     pub same_device_id: bool,
-    /// The P4Info file in text format that switches report from the start. Without it, switches
-    /// wait for the controller to push a pipeline.
+    /// The P4Info file, in text format, of the pipeline that switches have from the start. Without
+    /// it, switches wait for the controller to push a pipeline.
     pub p4info: Option<PathBuf>,
-    /// The file with the device configuration that belongs to `p4info`.
+    /// The file with the device configuration of that pipeline.
     pub device_config: Option<PathBuf>,
-    /// The pipeline cookie that belongs to `p4info`.
+    /// The cookie of that pipeline.
     pub cookie: u64,
     /// The encoding of port numbers in packet-in metadata.
     pub port_form: PortForm,
-    /// The name of the digest that switches send with [`Load::Digest`] (empty for the first digest
-    /// of the pipeline).
+    /// The name of the digest that switches send with [`Load::Digest`]. If it is empty, they send
+    /// the first digest of the pipeline.
     pub digest: String,
-    /// The name of the table whose entries become idle with [`Load::IdleTimeout`] (empty for the
-    /// first table of the pipeline that has idle time-outs).
+    /// The name of the table whose entries become idle with [`Load::IdleTimeout`]. If it is empty,
+    /// it is the first table of the pipeline with idle timeouts.
     pub idle_table: String,
     /// The number of the port through which a P4 program exchanges packets with controllers. It is
-    /// used if the switches run a program.
+    /// used only if the switches run a program.
     pub cpu_port: u32,
 }
 
 /// The encoding of port numbers in packet-in metadata.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PortForm {
-    /// The shortest encoding that holds the number, which the P4Runtime specification requires of
-    /// servers.
+    /// The shortest encoding of the number, which the P4Runtime specification requires of servers.
     #[default]
     Canonical,
     /// The encoding in the full width of the field, with leading zeros.
@@ -219,18 +221,18 @@ pub enum PortForm {
 /// The settings of TLS on the control channel.
 #[derive(Clone, Debug)]
 pub struct Tls {
-    /// The file of CA certificates to which the peer's certificate must chain. It is required where
-    /// switches dial (OpenFlow), unless `insecure` is set; where switches listen (P4Runtime), it
-    /// makes them request a client certificate.
+    /// The file with the certificates of the authorities (CA) that must have issued the peer's
+    /// certificate. With OpenFlow, where switches connect, it is required unless `insecure` is set.
+    /// With P4Runtime, where switches listen, it makes them request a client certificate.
     pub ca: Option<PathBuf>,
-    /// The file of the probe's certificate chain.
+    /// The file with the probe's certificate chain.
     pub certificate: Option<PathBuf>,
-    /// The file of the probe's private key.
+    /// The file with the probe's private key.
     pub key: Option<PathBuf>,
-    /// The name that the controller's certificate must have. By default, it is the host that is
-    /// dialled.
+    /// The name for which the controller's certificate must be valid. By default, it is the host to
+    /// which the switches connect.
     pub server_name: Option<String>,
-    /// Whether any certificate of the controller is accepted.
+    /// Whether the probe accepts any certificate of the controller.
     pub insecure: bool,
 }
 
@@ -243,22 +245,23 @@ pub struct Traffic {
     pub rate: f64,
     /// The distribution of inter-arrival times, in [`Mode::Open`].
     pub arrivals: Arrivals,
-    /// The kind of message that a switch sends when one is due.
+    /// The kind of message that a switch sends at each due time.
     pub load: Load,
-    /// The frame inside a packet-in, or from which a digest is learned.
+    /// The frame in a packet-in, or the frame from which the data of a digest is taken.
     pub frame: Frame,
-    /// The frame length in bytes, without the FCS.
+    /// The length of frames in bytes, without the FCS.
     pub frame_bytes: usize,
-    /// The generators of source and destination addresses.
+    /// The way in which source and destination addresses are generated.
     pub addresses: Addresses,
     /// Whether hosts announce themselves by a gratuitous ARP before traffic starts.
     pub arp_first: bool,
-    /// The rule by which an answer is matched to its packet-in.
+    /// The rule by which the probe finds the packet-in that an answer belongs to.
     pub matching: Matching,
-    /// The time after which an answer counts as late. Late answers are still counted and timed.
+    /// The time from which an answer counts as late. Late answers are still counted and timed.
     pub late_after: Duration,
-    /// The maximum number of packet-ins that are remembered while they wait for an answer, over all
-    /// switches. Beyond this number the oldest ones are forgotten, which the result reports.
+    /// The maximum number of packet-ins whose times are remembered until they are answered, over
+    /// all switches. Beyond this number, the times of the oldest packet-ins are forgotten, which
+    /// the result reports.
     pub outstanding_limit: usize,
 }
 
@@ -268,32 +271,33 @@ pub enum Mode {
     /// An open loop: every packet-in has a due time that is fixed before the run and does not
     /// depend on answers.
     Open,
-    /// A closed loop: at most `window` packet-ins per switch wait for an answer, and each answer
-    /// triggers the next packet-in. A packet-in without an answer for `give_up` leaves the window
-    /// and counts as lost.
+    /// A closed loop: at most `window` packet-ins per switch are unanswered, and each answer
+    /// triggers the next packet-in. A packet-in without an answer for `give_up` no longer counts as
+    /// unanswered but as lost.
     Closed {
-        /// The maximum number of outstanding packet-ins per switch.
+        /// The maximum number of unanswered packet-ins per switch.
         window: u32,
-        /// The time after which an unanswered packet-in is given up.
+        /// The time after which an unanswered packet-in counts as lost.
         give_up: Duration,
     },
-    /// Switches send as fast as the connection accepts data (OpenFlow only). Answers are counted,
-    /// not matched.
+    /// Switches send as fast as their connections accept data (OpenFlow only). Answers are counted,
+    /// but not matched to packet-ins.
     Flood,
 }
 
-/// The distribution of inter-arrival times, scaled so that its mean is one over the rate.
+/// The distribution of inter-arrival times. It is scaled so that its mean is the inverse of the
+/// rate.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub enum Arrivals {
-    /// Equal inter-arrival times. Switches of the same rate are staggered evenly.
+    /// Equal inter-arrival times. Switches with the same rate are staggered evenly.
     #[default]
     Constant,
-    /// Equal inter-arrival times. Switches of the same rate all send at the same moments.
+    /// Equal inter-arrival times. All switches with the same rate send at the same moments.
     InPhase,
     /// Exponentially distributed inter-arrival times, that is, a Poisson process.
     Exponential,
-    /// Inter-arrival times uniform between `1 - spread` and `1 + spread` times the mean, where
-    /// `spread` is in 0 to 1.
+    /// Inter-arrival times that are uniformly distributed between `1 - spread` and `1 + spread`
+    /// times the mean. `spread` is from 0 to 1.
     Uniform {
         /// The ratio of half the width of the distribution to its mean.
         spread: f64,
@@ -315,16 +319,16 @@ pub enum Arrivals {
         /// The shape parameter k of the gamma distribution.
         shape: f64,
     },
-    /// Inter-arrival times read from a file: one number of seconds per line, or the time stamps of
-    /// a capture. The times are used unchanged (the rate is ignored), and repeat from the start at
-    /// the end of the file.
+    /// Inter-arrival times that are read from a file: one number of seconds per line, or the time
+    /// stamps of a capture. The times are used unchanged, so the rate is ignored. At the end of the
+    /// file, they start over.
     Replay {
         /// The path of the file.
         file: PathBuf,
     },
 }
 
-/// The frame inside a packet-in.
+/// The frame in a packet-in.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum Frame {
     /// A TCP SYN segment in an IPv4 packet and an Ethernet frame.
@@ -332,22 +336,23 @@ pub enum Frame {
     TcpSyn,
     /// A UDP datagram in an IPv4 packet and an Ethernet frame.
     Udp,
-    /// The frames of a pcap or pcapng file in order, repeated from the start at the end.
+    /// The frames of a pcap or pcapng file in order. At the end of the file, they start over.
     Replay(PathBuf),
 }
 
-/// The longest frame in bytes, without the FCS. An OpenFlow packet-in has at most 65,535 bytes,
-/// including its own fields.
+/// The maximum length of a frame in bytes, without the FCS. An OpenFlow packet-in has at most
+/// 65,535 bytes, including its own fields.
 pub const MAX_FRAME_BYTES: usize = 65_000;
 
 impl Frame {
-    /// The length of Ethernet, IPv4 and TCP headers with the time stamp option.
+    /// The length in bytes of the Ethernet, IPv4 and TCP headers with the time stamp option.
     pub(crate) const SYN_BYTES: usize = 66;
-    /// The length of the shortest Ethernet frame, which holds UDP headers and a packet id.
+    /// The length in bytes of the shortest Ethernet frame, which has space for UDP headers and a
+    /// packet ID.
     pub(crate) const MIN_UDP_BYTES: usize = 60;
 
-    /// Returns the least length in bytes, without the FCS, of a generated frame, or `None` for
-    /// captured frames.
+    /// Returns the least length in bytes, without the FCS, that a generated frame can have. Returns
+    /// `None` for captured frames.
     pub(crate) fn least_bytes(&self) -> Option<usize> {
         match self {
             Self::TcpSyn => Some(Self::SYN_BYTES),
@@ -357,77 +362,79 @@ impl Frame {
     }
 }
 
-/// The generators of addresses.
+/// The way in which the addresses in frames are generated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Addresses {
-    /// The generator of MAC addresses.
+    /// The way in which MAC addresses are generated.
     pub mac: Generator,
-    /// The generator of IPv4 addresses.
+    /// The way in which IPv4 addresses are generated.
     pub ip: Generator,
-    /// The generator of TCP or UDP ports.
+    /// The way in which TCP or UDP ports are generated.
     pub port: Generator,
-    /// Whether destinations are addresses of emulated hosts only.
+    /// Whether all destinations are addresses of emulated hosts.
     pub known_destinations: bool,
 }
 
-/// A generator of one kind of address.
+/// The way in which one kind of address is generated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Generator {
-    /// The addresses of the emulated hosts, in turn.
+    /// The addresses are those of the emulated hosts, in turn.
     #[default]
     Hosts,
-    /// Consecutive addresses, each one higher than the previous one.
+    /// Each address is one higher than the previous one.
     Serial,
-    /// Each packet has a random address.
+    /// Each address is random.
     Random,
 }
 
-/// The kind of message that a switch sends when one is due, and that the controller answers.
+/// The kind of message that a switch sends at each due time, and that the controller answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Load {
-    /// A packet-in, answered by a packet-out or a rule.
+    /// A packet-in, which is answered by a packet-out or a rule.
     #[default]
     PacketIn,
-    /// A list of one digest, answered by its acknowledgement (P4Runtime only).
+    /// A list of one digest, which is answered by its acknowledgement (P4Runtime only).
     Digest,
-    /// A notification that a table entry has been idle, answered by an update with its key
-    /// (P4Runtime only).
+    /// A notification that a table entry has been idle. It is answered by an update with the key of
+    /// the entry (P4Runtime only).
     IdleTimeout,
 }
 
-/// The rule by which an answer is matched to its packet-in.
+/// The rule by which the probe finds the packet-in that an answer belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Matching {
-    /// Matches the buffer id if the packet-in had one, else the packet id in the payload.
+    /// An answer is matched by the buffer ID if the packet-in had one, and otherwise by the packet
+    /// ID in the payload.
     #[default]
     Auto,
-    /// Matches the packet id in the payload alone.
+    /// An answer is matched by the packet ID in the payload.
     Payload,
-    /// Matches the OpenFlow transaction id, for controllers that echo it. With other controllers,
-    /// ids may match by accident.
+    /// An answer is matched by the OpenFlow transaction ID, for controllers that copy it from the
+    /// packet-in. With other controllers, IDs may match by accident.
     Xid,
-    /// Matches the first flow-mod whose rule the packet matches, in the table that sent the
-    /// packet-in and with at least the priority of the rule that sent it. This is for controllers
-    /// that answer with rules instead of packet-outs.
+    /// The answer is the first flow-mod whose rule matches the packet. The rule must be in the
+    /// table that sent the packet-in, and have at least the priority of the rule that sent it. This
+    /// is for controllers that answer with rules instead of packet-outs.
     Rule,
-    /// Matches by order: each answer belongs to the oldest packet-in of its switch that has no
-    /// answer. This is for controllers that discard the payload.
+    /// An answer is matched by order: it belongs to the oldest packet-in of its switch that has no
+    /// answer yet. This is for controllers that discard the payload.
     Order,
 }
 
-/// The wait for answers after the last packet-in of a trial, with its limit.
+/// The condition under which a trial stops waiting for answers after its last packet-in, with a
+/// time limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drain {
-    /// A wait until every packet-in was answered, but at most for this duration.
+    /// The trial waits until every packet-in has been answered, but at most for this duration.
     For(Duration),
-    /// A wait until no packet-in remains at the controller, but at most for this duration. A
-    /// packet-in no longer remains if it was answered, or if a later packet-in of its switch was
-    /// answered.
+    /// The trial waits until the controller has processed every packet-in, but at most for this
+    /// duration. It has processed a packet-in if it answered this packet-in or a later one of the
+    /// same switch.
     UntilEmpty(Duration),
 }
 
 impl Drain {
-    /// Returns the limit of the wait.
+    /// Returns the time limit.
     pub fn longest(self) -> Duration {
         match self {
             Self::For(longest) | Self::UntilEmpty(longest) => longest,
@@ -441,44 +448,46 @@ impl Default for Drain {
     }
 }
 
-/// The phases of a trial.
+/// The durations of the phases of a trial.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
-    /// The time that all switches have to complete their handshakes.
+    /// The time within which all switches must complete their handshakes.
     pub connect_timeout: Duration,
-    /// Whether the trial continues with the connected switches when `connect_timeout` passes.
+    /// Whether the trial continues with the switches that are connected if others are not within
+    /// `connect_timeout`.
     pub allow_missing: bool,
-    /// The time without traffic between the last handshake and the first packet, for topology
-    /// discovery.
+    /// The time between the last handshake and the first packet. It has no traffic, so that the
+    /// controller can discover the topology.
     pub settle: Duration,
-    /// The duration of the traffic that is not measured.
+    /// The duration of the traffic before the measurement.
     pub warm_up: Duration,
-    /// The duration of the traffic that is measured.
+    /// The duration of the measurement.
     pub measure: Duration,
-    /// The wait for answers after the last packet-in.
+    /// The condition under which the trial stops waiting for answers after the last packet-in.
     pub drain: Drain,
-    /// The delay of each switch's traffic after that of the previous switch.
+    /// The time by which each switch begins to send later than the previous one.
     pub start_stagger: Duration,
-    /// The time between two samples of outstanding packet-ins, CPU time and memory.
+    /// The time between two samples of the number of unanswered packet-ins, the CPU time and the
+    /// memory.
     pub sample: Duration,
 }
 
-/// The plan of a run: its trials.
+/// The plan of a run, which determines its trials.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The kind of the plan, which says which parameters vary between trials.
+    /// The kind of plan, which determines in what the trials differ.
     pub kind: PlanKind,
-    /// The number of trials per point.
+    /// The number of trials with the same parameters.
     pub repetitions: u32,
     /// A shell command that is run before every trial but the first, for example to restart the
     /// controller.
     pub between: Option<String>,
 }
 
-/// The parameters that a run varies.
+/// The kind of plan, which determines in what the trials of a run differ.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PlanKind {
-    /// One setting: a single rate and a single number of switches.
+    /// Trials with one rate and one number of switches.
     Point,
     /// Every combination of rates and numbers of switches.
     Sweep {
@@ -487,33 +496,33 @@ pub enum PlanKind {
         /// The numbers of switches.
         switches: Vec<u32>,
     },
-    /// A search for the highest rate per switch without loss, and for the knee of the response
-    /// time.
+    /// A search for the highest loss-free rate per switch, and for the knee of the response time.
     Search {
         /// The lowest rate that is tried.
         low: f64,
         /// The highest rate that is tried.
         high: f64,
-        /// The largest distance of the two rates between which the search must locate the highest
-        /// loss-free one, as a fraction of the rate.
+        /// The largest distance between the two ends of the interval in which the search locates
+        /// the highest loss-free rate, as a fraction of the rate.
         precision: f64,
-        /// Whether the search stops once a rate that passed and a rate that failed are close
-        /// enough, without further trials that show with which confidence the highest loss-free
-        /// rate lies between them.
+        /// Whether the search is rough. A rough search stops once a rate that passed and a rate
+        /// that failed are close enough. Any other search makes further trials, from which it
+        /// derives the confidence that the highest loss-free rate lies between the two.
         rough: bool,
-        /// The largest loss that counts as loss-free, as a fraction.
+        /// The largest share of packet-ins that may stay unanswered at a rate that still counts as
+        /// loss-free.
         loss: f64,
     },
-    /// All tests of RFC 8456 in the given set.
+    /// The tests of RFC 8456 in the given set.
     Rfc8456(Tests),
 }
 
 /// The rates of a sweep, in packet-ins per second.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SweepRates {
-    /// The rates of each switch.
+    /// The rates apply to each switch.
     PerSwitch(Vec<f64>),
-    /// The total rates of all switches, shared equally among them.
+    /// The rates are totals over all switches, which share them equally.
     Total(Vec<f64>),
 }
 
@@ -526,8 +535,8 @@ impl SweepRates {
         }
     }
 
-    /// Returns the packet-ins per second of each of `switches` switches, for every rate of the
-    /// sweep. Total rates are divided by `switches`. Rates per switch are returned as they are.
+    /// Returns the rate per switch, in packet-ins per second, for every rate of the sweep. Total
+    /// rates are divided by the number of switches, `switches`.
     pub fn per_switch(&self, switches: u32) -> impl Iterator<Item = f64> {
         let (rates, share) = match self {
             Self::PerSwitch(rates) => (rates, 1.0),
@@ -537,15 +546,16 @@ impl SweepRates {
     }
 }
 
-/// The further settings of the tests of RFC 8456.
+/// Settings that only the tests of RFC 8456 use.
 #[derive(Clone, Debug)]
 pub struct Rfc8456 {
-    /// The time between two queries of the northbound interface.
+    /// The time between two queries of the controller's northbound interface.
     pub interval: Duration,
-    /// The rate of new paths, and of packets of a stream, per second.
+    /// The rate per second at which new paths are requested, and at which packets are sent in tests
+    /// that interrupt a stream.
     pub rate: f64,
-    /// The maximum number of flows that a trial of the path provisioning time or of the forwarding
-    /// table capacity offers.
+    /// The maximum number of flows that a trial creates to measure the path provisioning time or
+    /// the forwarding table capacity.
     pub flows: u32,
     /// The maximum number of switches in tests that search for a capacity.
     pub switches: u32,
@@ -553,20 +563,21 @@ pub struct Rfc8456 {
     pub standby: Vec<String>,
     /// The command that stops the active controller.
     pub fail: Option<String>,
-    /// The northbound interface that the tests query and configure.
+    /// The controller's northbound interface, which the tests query and by which they request
+    /// paths.
     pub northbound: Option<String>,
-    /// The search for the rate of section 5.1.3.
+    /// The search by which the rate of section 5.1.3 is found.
     pub search: PlanKind,
 }
 
-/// The destinations of results.
+/// The settings for where results are written.
 #[derive(Clone, Debug)]
 pub struct Output {
-    /// The run directory. With `None`, it is a new directory under `runs/`.
+    /// The directory of the run. If it is `None`, the run creates a new directory under `runs/`.
     pub directory: Option<PathBuf>,
     /// Whether the progress bar is hidden.
     pub quiet: bool,
-    /// Whether `result.json` is printed on standard output instead of the table.
+    /// Whether `result.json` is printed on standard output instead of a table.
     pub json: bool,
 }
 
@@ -575,11 +586,11 @@ pub struct Output {
 pub struct DeviceAddress {
     /// The P4Runtime device id of the switch.
     pub device_id: u64,
-    /// The number of the switch, counted up from the first id. It equals the device id unless all
-    /// devices share one id.
+    /// The number of the switch, counted up from the first ID. It equals the device ID unless all
+    /// devices have the same ID.
     pub number: u64,
-    /// The address that the switch's server listens on.
+    /// The address on which the switch's server listens.
     pub listen: SocketAddr,
-    /// The address that the controller dials.
+    /// The address to which the controller connects.
     pub dial: SocketAddr,
 }

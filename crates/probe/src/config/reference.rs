@@ -1,10 +1,10 @@
-//! The reference documentation of all settings.
+//! Generates the reference documentation of all settings.
 
 use std::fmt::Write;
 
 use super::setting::{Section, Setting};
 
-/// The text before the sections of the page.
+/// The text of the page before its sections.
 const INTRODUCTION: &str = r#"# Settings of `planimeter probe`
 
 Every setting of [`planimeter probe`](probe.md) is an option of the command and a key of a TOML file, which `--config FILE` reads:
@@ -39,7 +39,8 @@ An option outranks the TOML file, that file outranks the `.ini` file of OFCProbe
 This page is generated from the table of settings.
 "#;
 
-/// Returns a Markdown page of all settings: a table for each section, followed by the manuals.
+/// Returns a Markdown page of all settings. It contains a table for each section, followed by the
+/// manuals of the settings.
 pub fn markdown() -> String {
     let mut page = String::from(INTRODUCTION);
     for section in Section::ALL {
@@ -76,7 +77,7 @@ fn cell(text: &str) -> String {
     format!("`{}`", text.replace('|', "\\|"))
 }
 
-/// Escapes angle brackets and asterisks, which Markdown would take for markup.
+/// Escapes angle brackets and asterisks, which Markdown would interpret as markup.
 fn escaped(text: &str) -> String {
     text.replace('<', "\\<").replace('*', "\\*")
 }

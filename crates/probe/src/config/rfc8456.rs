@@ -1,4 +1,4 @@
-//! The names of the tests of RFC 8456, section 5.
+//! The tests of RFC 8456, section 5, as the configuration names them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -61,12 +61,12 @@ impl Test {
         Self::ReprovisioningTime,
     ];
 
-    /// Returns the section that defines the test.
+    /// Returns the section of RFC 8456 that defines the test.
     pub fn section(self) -> &'static str {
         self.facts().0
     }
 
-    /// Returns the test's title in the RFC.
+    /// Returns the title of the test in RFC 8456.
     pub fn title(self) -> &'static str {
         self.facts().1
     }
@@ -116,7 +116,7 @@ impl Tests {
         self.0 & 1 << test as u16 != 0
     }
 
-    /// Returns whether some test of the set searches for a largest number of switches.
+    /// Returns whether any test of the set searches for the largest number of switches.
     pub(crate) fn search_switches(self) -> bool {
         self.contains(Test::ControlSessions) || self.contains(Test::DiscoverySize)
     }
@@ -129,8 +129,8 @@ impl FromIterator<Test> for Tests {
 }
 
 impl fmt::Display for Tests {
-    /// Formats the sections with commas between them, as [`Tests::from_str`] parses them. The set
-    /// of all tests is empty text.
+    /// Formats the sections of the tests with commas between them, as [`Tests::from_str`] parses
+    /// them. The set of all tests is formatted as empty text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if *self == Self::ALL {
             return Ok(());
@@ -143,7 +143,7 @@ impl fmt::Display for Tests {
 impl FromStr for Tests {
     type Err = String;
 
-    /// Parses sections with commas between them; `5.1` stands for every test below it.
+    /// Parses sections with commas between them. `5.1` stands for every test in section 5.1.
     fn from_str(text: &str) -> Result<Self, String> {
         let mut wanted = 0;
         for part in text.split(',').map(str::trim) {

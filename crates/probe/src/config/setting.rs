@@ -1,4 +1,4 @@
-//! The definition of one setting.
+//! The definition of a setting.
 //!
 //! A [`Setting`] is a row of the table in [`super::settings`]. Flags, TOML keys, the resolved
 //! configuration, the manual and the reference documentation are all derived from this row, so that
@@ -8,34 +8,34 @@ use super::draft::Draft;
 use super::settings;
 use super::value::{Value, duration_text};
 
-/// One setting: a key of the TOML file and a flag of the command.
+/// A setting, which is a key of the TOML file and a flag of the command.
 #[derive(Debug)]
 pub struct Setting {
     /// The dotted key in the TOML file, such as `traffic.rate`.
     pub key: &'static str,
     /// The long flag without the dashes.
     pub flag: &'static str,
-    /// The short form of the flag, a single letter, or `None` if there is none.
+    /// The short form of the flag, which is a single letter, or `None` if there is none.
     pub short: Option<char>,
-    /// The name of the value in the help text.
+    /// The placeholder for the value in the help text.
     pub value_name: &'static str,
-    /// Whether the setting may be repeated, and whether the flag needs a value.
+    /// Whether the setting may be given several times, and whether its flag needs a value.
     pub kind: Kind,
-    /// The default value (empty where the setting is unset by default).
+    /// The default value as text (empty if the setting is unset by default).
     pub default: &'static str,
-    /// A value as a user might write it.
+    /// A value that a user might write, as text.
     pub example: &'static str,
-    /// A summary of the setting in one line.
+    /// The meaning of the setting in one line.
     pub summary: &'static str,
     /// A paragraph with the unit, the meaning and the reason for the default.
     pub manual: &'static str,
-    /// The range of every number in the value.
+    /// The range in which every number in the value must lie.
     pub(super) limits: Limits,
-    /// A function that returns the field of a draft in which the setting's value is stored.
+    /// Returns the field of a draft in which the value of the setting is stored.
     pub(super) slot: fn(&mut Draft) -> &mut dyn Value,
 }
 
-/// The form of a setting, and the number of times that it may be given.
+/// The number of times that a setting may be given, and the form of its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The setting is given once, with a value.
@@ -49,25 +49,25 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Returns whether several values form a list.
+    /// Returns whether the values of several occurrences form a list.
     pub(super) fn repeats(self) -> bool {
         matches!(self, Self::List | Self::Tables)
     }
 }
 
-/// The range of a number, both ends included.
+/// The range in which a number must lie, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Limits {
-    /// No range is checked, or the syntax of the value ensures it.
+    /// No range is checked, or the syntax of the value ensures that it is in range.
     Free,
-    /// The smallest and the largest number, without a unit.
+    /// The smallest and the largest allowed number, without a unit.
     Number(f64, f64),
-    /// The shortest and the longest duration, in seconds.
+    /// The shortest and the longest allowed duration, in seconds.
     Seconds(f64, f64),
 }
 
 impl Limits {
-    /// Returns what is wrong with a number, or `None` if it is in range.
+    /// Describes the problem if a number is out of range. Returns `None` if it is in range.
     pub(super) fn complaint(self, magnitude: f64) -> Option<String> {
         let (low, high) = match self {
             Self::Free => return None,
@@ -101,7 +101,7 @@ impl Limits {
     }
 }
 
-/// Formats a number with a suffix where that is exact: `100M`, `100k`, `65279`.
+/// Formats a number, with the suffix `M` or `k` if it is a whole multiple: `100M`, `100k`, `65279`.
 fn number_text(number: f64) -> String {
     for (scale, suffix) in [(1e6, "M"), (1e3, "k")] {
         if number >= scale && number % scale == 0.0 {
@@ -112,7 +112,7 @@ fn number_text(number: f64) -> String {
 }
 
 impl Setting {
-    /// Returns the setting with a key.
+    /// Returns the setting with the given key, or `None` if there is none.
     pub fn by_key(key: &str) -> Option<&'static Self> {
         Self::all().find(|setting| setting.key == key)
     }
@@ -127,7 +127,7 @@ impl Setting {
         self.limits.text()
     }
 
-    /// Returns the key, the default, the range and the example of the setting on one line.
+    /// Returns a line of text with the key, the default, the range and the example of the setting.
     pub fn facts(&self) -> String {
         let default = if self.default.is_empty() { "not set" } else { self.default };
         let mut facts = format!("Key {}, default {default}", self.key);
@@ -142,7 +142,7 @@ impl Setting {
     }
 }
 
-/// A group of settings that belong together.
+/// A section of the manual, with settings that belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
     /// Settings of the run as a whole.
@@ -159,7 +159,7 @@ pub enum Section {
     Plan,
     /// Settings of the tests of RFC 8456.
     Rfc8456,
-    /// Settings of the results.
+    /// Settings for where results are written.
     Output,
     /// Settings of the P4Runtime servers.
     P4Runtime,
@@ -182,7 +182,7 @@ impl Section {
         Self::Tls,
     ];
 
-    /// Returns the heading of the section.
+    /// Returns the heading of the section in the manual.
     pub fn heading(self) -> &'static str {
         match self {
             Self::Run => "Run",

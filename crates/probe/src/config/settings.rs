@@ -20,7 +20,8 @@ pub(super) mod traffic;
 
 use super::setting::{Kind, Limits, Setting};
 
-/// The default fields of a setting's row. A row overrides the fields in which it differs.
+/// A row with the default for each field. The rows of the table state only the fields in which they
+/// differ.
 const BASE: Setting = Setting {
     key: "",
     flag: "",
@@ -35,5 +36,5 @@ const BASE: Setting = Setting {
     slot: |draft| &mut draft.seed,
 };
 
-/// The longest duration of any phase in seconds: a week.
+/// The maximum duration of any phase in seconds, a week.
 const WEEK: f64 = 7.0 * 24.0 * 3600.0;

@@ -1,4 +1,4 @@
-//! Tests of the configuration of a run. This module has the functions that its submodules share.
+//! Tests of the configuration of a run. This file contains the functions that its submodules share.
 
 mod checks;
 mod messages;
@@ -10,7 +10,8 @@ use std::path::Path;
 
 use super::{Config, Settings};
 
-/// Resolves a TOML text under the file name `probe.toml`; an error is the text of its problems.
+/// Resolves the text of a TOML file to a configuration. In the error message, the file is called
+/// `probe.toml`.
 fn resolve(toml: &str) -> Result<super::Resolved, String> {
     resolve_in(toml, Path::new("probe.toml"))
 }

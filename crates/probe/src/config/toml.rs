@@ -1,7 +1,7 @@
-//! TOML files: reading with line numbers, and writing.
+//! Reads settings from TOML files, with line numbers for error messages, and writes them.
 //!
-//! TOML values are converted to the texts that flags take, so that one parser with one syntax
-//! checks both. Keys may be written dotted, in tables or in inline tables.
+//! TOML values are converted to the texts that flags take, so that one parser serves both. Keys may
+//! be written dotted, in tables or in inline tables.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use super::error::{Origin, Problem};
 use super::setting::{Kind, Section, Setting};
 use super::value::{OverrideField, alternatives, check_override_field};
 
-/// Reads a file's text into settings.
+/// Reads the text of a TOML file, and adds its values to the settings.
 pub(super) fn read(settings: &mut Settings, text: &str, file: &Path) {
     let mut reader = Reader { settings, text, file: file.to_owned() };
     match Document::parse(text) {
@@ -30,7 +30,7 @@ pub(super) fn read(settings: &mut Settings, text: &str, file: &Path) {
     }
 }
 
-/// A reader of one TOML file, which adds its values to the settings.
+/// A reader of one TOML file, which adds the values in the file to the settings.
 struct Reader<'a> {
     settings: &'a mut Settings,
     text: &'a str,
@@ -49,7 +49,7 @@ impl Reader<'_> {
         self.settings.complain(Problem { origin, name: name.to_owned(), message, remedy });
     }
 
-    /// Walks a table whose keys all begin with `prefix`.
+    /// Reads all settings in a table. `prefix` is the beginning of their keys.
     fn table(&mut self, table: &dyn TableLike, prefix: &str) {
         for (name, item) in table.iter() {
             let key = format!("{prefix}{name}");
@@ -82,7 +82,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a setting with one value, or with a list of values.
+    /// Reads the value of a setting, which may be a list of values.
     fn value(&mut self, setting: &'static Setting, item: &Item, span: Option<Range<usize>>) {
         let origin = self.at(span);
         match item.as_value() {
@@ -117,7 +117,8 @@ impl Reader<'_> {
         self.complain(origin, setting.key, message, Some(remedy));
     }
 
-    /// Reads `[[switch]]`: every table is converted to the text that the flag takes.
+    /// Reads the value of a setting that is a list of tables, such as `[[switch]]`. Every table is
+    /// converted to the text that the flag takes.
     fn tables(&mut self, setting: &'static Setting, item: &Item, span: Option<Range<usize>>) {
         let origin = self.at(span);
         if let Some(array) = item.as_array_of_tables() {
@@ -149,7 +150,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Converts one table `[[switch]]` to the text of an override.
+    /// Converts one table `[[switch]]` to the text of an override, which changes settings of single
+    /// switches.
     fn switch(&mut self, setting: &'static Setting, table: &dyn TableLike, origin: Origin) {
         let mut entry = WrittenValue::new(String::new(), origin);
         let mut index = None;
@@ -207,7 +209,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the example of a setting as a line of a TOML file.
+/// Returns the example of a setting as it would be written in a TOML file.
 pub(super) fn example(setting: &Setting) -> String {
     let name = setting.key.rsplit('.').next().unwrap_or_default();
     format!("{name} = {}", literal(setting.example))
@@ -226,7 +228,7 @@ fn with_article(type_name: &str) -> String {
     format!("{article} {type_name}")
 }
 
-/// Returns the text of a TOML value that is neither an array nor a table, or `None` for these two.
+/// Returns the text of a TOML value, or `None` for an array or a table.
 fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.value().clone()),
@@ -237,7 +239,8 @@ fn scalar(value: &Value) -> Option<String> {
     }
 }
 
-/// Returns the problem for a key that does not exist, with the key that was probably meant.
+/// Returns the problem to report for a key that does not exist. It advises the known key that is
+/// most similar.
 pub(super) fn unknown_key(key: &str, origin: Origin) -> Problem {
     let remedy = nearest(key);
     let message = match remedy {
@@ -247,7 +250,8 @@ pub(super) fn unknown_key(key: &str, origin: Origin) -> Problem {
     Problem { origin, name: key.to_owned(), message: message.to_owned(), remedy }
 }
 
-/// Returns the known key that is most similar to an unknown one.
+/// Returns the known key that is most similar to an unknown one, or `None` if none is similar
+/// enough.
 fn nearest(key: &str) -> Option<String> {
     let plain = key.to_lowercase().replace('_', "-");
     let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
@@ -272,7 +276,7 @@ fn nearest(key: &str) -> Option<String> {
         .map(|(_, known)| known.to_owned())
 }
 
-/// Writes every setting, with its summary as a comment.
+/// Writes a TOML file with every setting, each with its summary as a comment.
 pub(super) fn write<'a>(
     values: impl Iterator<Item = (&'static Setting, &'a ResolvedValue)>,
 ) -> String {
@@ -305,7 +309,7 @@ fn written(setting: &Setting, value: &ResolvedValue) -> String {
     }
 }
 
-/// Formats the fields of an override, one per line.
+/// Formats an override as a TOML table, with one field per line.
 fn switch_table(setting: &Setting, element: &str) -> String {
     let mut lines = format!("\n[[{}]]\n", setting.key);
     for (name, value) in OverrideField::parts(element) {
@@ -314,8 +318,8 @@ fn switch_table(setting: &Setting, element: &str) -> String {
     lines
 }
 
-/// Formats a text as a bare TOML number or boolean where that reads back as the same text, else as
-/// a string.
+/// Formats a text as a TOML value. It is a number or a boolean if that is read back as the same
+/// text, and otherwise a string.
 fn literal(text: &str) -> String {
     let same = |shown: String| shown == text;
     let bare = matches!(text, "true" | "false")

@@ -1,5 +1,5 @@
-//! The state that the conductor, which leads a trial, shares with the engine threads while the
-//! trial runs: the clock, the conductor's orders, and counters for progress reports.
+//! The state that the engine threads share with the conductor, the thread that leads a trial: the
+//! clock, the conductor's orders, and counters for progress reports.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -30,10 +30,10 @@ pub(crate) fn nanos(duration: Duration) -> u64 {
 pub enum Phase {
     /// The trial has not begun.
     Idle,
-    /// The switches connect, or wait to be dialled.
+    /// The switches connect to the controller, or wait until it connects to them.
     Connecting,
-    /// The switches are ready and send no traffic yet, so that the controller can discover the
-    /// topology.
+    /// The switches are ready and send no traffic yet. The controller can discover the topology and
+    /// the hosts.
     Settling,
     /// Traffic flows but is not measured yet.
     WarmingUp,
@@ -45,7 +45,7 @@ pub enum Phase {
     Done,
 }
 
-/// All phases, in order. [`Live`] stores a phase as its index.
+/// All phases, in the order of a trial. [`Live`] stores a phase as its index in this array.
 const PHASES: [Phase; 7] = [
     Phase::Idle,
     Phase::Connecting,
@@ -66,8 +66,8 @@ pub struct Live {
     completed: AtomicU32,
     sent: AtomicU64,
     answered: AtomicU64,
-    /// The last moment, on the trial's clock, at which the controller flooded a host's
-    /// announcement, or 0 if it never did.
+    /// The last time, on the trial's clock, at which the controller flooded a host's announcement,
+    /// or 0 if it has not flooded any.
     flooded: AtomicU64,
 }
 
@@ -77,7 +77,7 @@ impl Live {
         PHASES[usize::from(self.phase.load(Ordering::Relaxed)).min(PHASES.len() - 1)]
     }
 
-    /// Returns the number of switches that the trial needs.
+    /// Returns the number of switches that must be ready before the trial continues.
     pub fn wanted(&self) -> u32 {
         self.wanted.load(Ordering::Relaxed)
     }
@@ -87,17 +87,17 @@ impl Live {
         self.ready.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of switches that completed their handshake at least once.
+    /// Returns the number of switches that have completed their handshake at least once.
     pub(crate) fn completed(&self) -> u32 {
         self.completed.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of packet-ins that left since the trial began.
+    /// Returns the number of packet-ins that were sent since the trial began.
     pub fn sent(&self) -> u64 {
         self.sent.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of first answers that arrived since the trial began.
+    /// Returns the number of packet-ins that were answered since the trial began.
     pub fn answered(&self) -> u64 {
         self.answered.load(Ordering::Relaxed)
     }
@@ -116,7 +116,8 @@ impl Live {
         self.flooded.store(0, Ordering::Relaxed);
     }
 
-    /// Counts a switch that has become ready. `first` says whether it was never ready before.
+    /// Counts a switch that has become ready. `first` says whether it has become ready for the
+    /// first time.
     pub(crate) fn became_ready(&self, first: bool) {
         self.ready.fetch_add(1, Ordering::Relaxed);
         self.completed.fetch_add(u32::from(first), Ordering::Relaxed);
@@ -127,13 +128,13 @@ impl Live {
         self.ready.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Records that the controller flooded a host's announcement at the moment `at`.
+    /// Records that the controller flooded a host's announcement at the time `at`.
     pub(crate) fn announcement_flooded(&self, at: u64) {
         self.flooded.fetch_max(at, Ordering::Relaxed);
     }
 
-    /// Returns the last moment, on the trial's clock, at which the controller flooded a host's
-    /// announcement, or 0 if it never did.
+    /// Returns the last time, on the trial's clock, at which the controller flooded a host's
+    /// announcement, or 0 if it has not flooded any.
     pub(crate) fn last_flooded(&self) -> u64 {
         self.flooded.load(Ordering::Relaxed)
     }
@@ -144,7 +145,7 @@ impl Live {
     }
 }
 
-/// The placeholder for the start time of traffic until the conductor has set the time.
+/// The value of `Orders::traffic_start` until the conductor has set the start time of traffic.
 const UNDECIDED: u64 = u64::MAX;
 
 /// The orders of the conductor to the engine threads, and the reports of the threads to the
@@ -157,12 +158,12 @@ pub(crate) struct Orders {
     stop: AtomicBool,
     /// The number of engine threads that have finished their part of the trial.
     satisfied: AtomicUsize,
-    /// Whether an engine thread has ended.
+    /// Whether any engine thread has ended.
     ended: AtomicBool,
 }
 
-/// A guard that an engine thread holds while it runs. Dropping it marks the thread as ended, even
-/// if the thread failed, so that the conductor does not wait for it.
+/// A guard that an engine thread owns while it runs. Dropping it records that the thread has ended,
+/// even if the thread failed, so that the conductor does not wait for it.
 #[derive(Debug)]
 pub(crate) struct Running(std::sync::Arc<Orders>);
 
@@ -184,14 +185,13 @@ impl Orders {
         }
     }
 
-    /// Returns the guard that an engine thread holds as long as it runs.
+    /// Returns the guard that an engine thread must own as long as it runs.
     pub(crate) fn running(self: &std::sync::Arc<Self>) -> Running {
         Running(self.clone())
     }
 
-    /// Updates the number of engine threads that have finished their part of the trial. `now` says
-    /// whether the calling thread has finished. `before` holds what it reported last and is set to
-    /// `now`.
+    /// Reports whether the calling thread has finished its part of the trial (`now`). `before`
+    /// contains what the thread reported last, and is set to `now`.
     pub(crate) fn satisfied(&self, before: &mut bool, now: bool) {
         match (std::mem::replace(before, now), now) {
             (false, true) => self.satisfied.fetch_add(1, Ordering::AcqRel),
@@ -201,12 +201,13 @@ impl Orders {
     }
 
     /// Returns whether all of `threads` engine threads have finished their part of the trial, or
-    /// whether any of them has ended already.
+    /// any of them has ended.
     pub(crate) fn are_satisfied(&self, threads: usize) -> bool {
         self.satisfied.load(Ordering::Acquire) >= threads || self.ended.load(Ordering::Acquire)
     }
 
-    /// Orders the engine threads to let emulated hosts announce themselves, before traffic starts.
+    /// Orders the engine threads to let the emulated hosts announce themselves, before traffic
+    /// starts.
     pub(crate) fn settle(&self) {
         self.settle.store(true, Ordering::Release);
     }
@@ -215,7 +216,8 @@ impl Orders {
         self.settle.load(Ordering::Acquire)
     }
 
-    /// Sets the moment, on the trial's clock, from which the due times of packet-ins are counted.
+    /// Sets the time at which traffic starts, on the trial's clock. The times at which packet-ins
+    /// are due count from it.
     pub(crate) fn start_traffic(&self, at: u64) {
         self.traffic_start.store(at, Ordering::Release);
     }

@@ -1,21 +1,22 @@
 //! Counts of packet-ins and answers in short intervals of a trial.
 //!
-//! The counts say when packet-ins were due by the schedule, when they left, and when they were
-//! answered. The `account` module derives from them whether the probe, the network or the
-//! controller delayed packet-ins and answers. Times are nanoseconds since the start of traffic. The
-//! *window* is the part of a trial that is measured.
+//! The counts show when packet-ins were due by the schedule, when they were sent, and when they
+//! were answered. From these counts, the `account` module derives whether the probe, the network or
+//! the controller delayed packet-ins and answers. Times are nanoseconds since the start of traffic.
+//! The *window* is the measured part of a trial.
 
 use serde::{Deserialize, Serialize};
 
 use crate::ledger::Window;
 
-/// The shortest interval, in nanoseconds.
+/// The length of the shortest interval, in nanoseconds.
 const SHORTEST: u64 = 50_000_000;
-/// The approximate limit on the number of intervals up to the end of the window.
+/// The approximate number of intervals up to the end of the window from which intervals become
+/// longer.
 const MAX_IN_WINDOW: u64 = 1_000;
 /// The least number of intervals in the window.
 const LEAST_IN_WINDOW: u64 = 20;
-/// The maximum number of intervals of a trial. Events after the last one are counted in it.
+/// The maximum number of intervals of a trial. Later events are counted in the last interval.
 const MAX: usize = 2_000;
 
 /// The counts of one interval.
@@ -23,43 +24,45 @@ const MAX: usize = 2_000;
 pub(crate) struct Interval {
     /// The number of packets that were due in the interval.
     pub(crate) due: u64,
-    /// The number of due packets that a flow rule of their switch handled, so that no packet-in
-    /// was sent.
+    /// The number of packets due in the interval that flow rules of their switch handled, so that
+    /// no packet-in was sent.
     pub(crate) handled: u64,
-    /// The number of due packet-ins that their switch could not send because it had no connection.
+    /// The number of packet-ins due in the interval that could not be sent because their switch had
+    /// no connection.
     pub(crate) cut_off: u64,
-    /// The number of packet-ins that left in the interval, whenever they were due.
+    /// The number of packet-ins that were sent in the interval, whenever they were due.
     pub(crate) left: u64,
-    /// The number of packet-ins that left in the interval as part of a late burst.
+    /// The number of packet-ins that were sent in the interval as part of a late burst.
     pub(crate) late: u64,
-    /// The largest number of packet-ins that were due, had not left and were not refused by their
-    /// connection, measured whenever a late packet-in left in the interval.
+    /// The largest number of packet-ins that waited in the probe: they were due, had not been sent
+    /// and were not refused by their connection. The number is determined whenever a late packet-in
+    /// is sent.
     pub(crate) held: u64,
-    /// The number of packet-ins that connections had refused when the last due packet of the
-    /// interval became due.
+    /// The number of packet-ins that were refused by their connection at the time of the last
+    /// packet-in due in the interval.
     pub(crate) refused: u64,
-    /// The number of first answers that arrived in the interval, whenever their packet-in was due.
+    /// The number of packet-ins whose first answer arrived in the interval, whenever they were due.
     pub(crate) answers: u64,
-    /// The number of answers in the interval whose packet-in has a known departure time (`timed`),
-    /// and the sum of their round-trip times in nanoseconds, counted from the departure (`rtt`).
+    /// The number of answers in the interval for which it is known when their packet-in was sent
+    /// (`timed`), and the sum of their round-trip times from that moment, in nanoseconds (`rtt`).
     pub(crate) timed: u64,
     pub(crate) rtt: u64,
-    /// The number of packet-ins that were passed over in the interval (a later packet-in of their
-    /// switch was answered before them), minus the number of passed-over packet-ins that were
-    /// answered in it after all.
+    /// The number of packet-ins that were passed over in the interval (they were unanswered when a
+    /// later packet-in of the same switch was answered), minus the number of passed-over packet-ins
+    /// that were answered in the interval after all.
     pub(crate) passed_over: i64,
 }
 
-/// The counts of all intervals of a trial. An interval begins exactly where the window begins.
+/// The counts of all intervals of a trial. The window begins at the start of an interval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Intervals {
     length: u64,
-    /// The offset, in nanoseconds, that is added to a moment so that an interval begins exactly at
-    /// the start of the window.
+    /// The offset, in nanoseconds, that is added to a time before it is divided by the length of an
+    /// interval. It makes an interval begin at the start of the window.
     shift: u64,
     entries: Vec<Interval>,
-    /// The interval that was looked up last: its start, its end and its index. It is cached because
-    /// most look-ups concern this interval again.
+    /// The interval that was looked up last: its start, its end and its index. Most look-ups are
+    /// for the same interval again, so it is cached.
     #[serde(skip)]
     last: (u64, u64, usize),
 }
@@ -74,7 +77,7 @@ impl Intervals {
         Self { length, shift, entries: Vec::new(), last: (0, 0, 0) }
     }
 
-    /// Returns the interval that contains a moment.
+    /// Returns the counts of the interval that contains a time.
     #[inline]
     pub(crate) fn at(&mut self, at: u64) -> &mut Interval {
         let (from, to, place) = self.last;
@@ -105,19 +108,20 @@ impl Intervals {
         &self.entries
     }
 
-    /// Returns the index of the first interval that begins at `at` or later.
+    /// Returns the index of the first interval that begins at the time `at` or later.
     pub(crate) fn place(&self, at: u64) -> usize {
         let number = at.saturating_add(self.shift).div_ceil(self.length);
         usize::try_from(number).unwrap_or(MAX).min(MAX)
     }
 
-    /// Returns the moment at which the interval with index `place` ends.
+    /// Returns the time at which the interval with index `place` ends.
     #[cfg(test)]
     fn end(&self, place: usize) -> u64 {
         ((place as u64 + 1) * self.length).saturating_sub(self.shift)
     }
 
-    /// Adds the counts of another engine thread of the same trial, interval by interval.
+    /// Adds the counts of another engine thread of the same trial to those of this one, interval by
+    /// interval.
     pub(crate) fn add(&mut self, other: &Self) {
         let count = self.entries.len().max(other.entries.len());
         self.entries.resize(count, Interval::default());

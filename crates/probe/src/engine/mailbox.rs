@@ -1,7 +1,8 @@
-//! Messages between the engine threads of one trial, called notes.
+//! Messages between the engine threads of a trial, which are called notes.
 //!
-//! A controller may answer a packet-in at a switch of another thread, and an emulated link may lead
-//! to such a switch. Both are rare, so a channel that wakes the receiving thread is fast enough.
+//! A controller may answer a packet-in at a switch that another thread runs, and an emulated link
+//! may lead to such a switch. Both are rare, so a channel that wakes the receiving thread is fast
+//! enough.
 
 use std::fmt;
 use std::io;
@@ -12,42 +13,42 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use rustix::event::{EventfdFlags, eventfd};
 use serde::{Deserialize, Serialize};
 
-/// A message from one engine thread to another. Switches are identified by their index over the
-/// whole trial.
+/// A message from one engine thread to another. Switches are given by their index in the whole
+/// trial.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Note {
-    /// An answer to a packet-in of `switch` arrived at another switch, at the moment `at` of the
+    /// An answer to a packet-in of `switch` arrived at another switch, at the time `at` on the
     /// trial's clock.
     Answered { switch: u32, sequence: u64, at: u64 },
     /// A frame crossed an emulated link and arrives at a port of `switch`.
     Arrived { switch: u32, port: u32, frame: Vec<u8> },
 }
 
-/// The receiving end of a thread's channel for notes.
+/// The receiving end of an engine thread's channel for notes (messages from other threads).
 #[derive(Debug)]
 pub(crate) struct Mailbox {
     notes: Receiver<Note>,
     wake: Arc<OwnedFd>,
 }
 
-/// The sending end of a thread's channel for notes.
+/// The sending end of an engine thread's channel for notes (messages from other threads).
 #[derive(Clone)]
 pub(crate) enum Slot {
-    /// The sender puts notes into the mailbox, and the thread takes them out.
+    /// Notes are put into the mailbox, and the receiving thread is woken and takes them out.
     Mailbox {
         /// The sender of the mailbox's channel.
         notes: Sender<Note>,
         /// The event that wakes the thread.
         wake: Arc<OwnedFd>,
     },
-    /// The sender delivers notes by calling the receiver directly, which is possible because a lock
-    /// protects the record of the receiving thread.
+    /// Notes are delivered by calling the receiver directly. This is possible if a lock protects
+    /// the record of the receiving thread.
     Direct(Arc<dyn Deliver>),
 }
 
-/// A receiver to which any thread may deliver notes.
+/// A receiver of notes that any thread may call.
 pub(crate) trait Deliver: Send + Sync {
-    /// Updates the receiver's record and switches as the note requires.
+    /// Changes the receiver's record and switches as the note requires.
     fn deliver(&self, note: Note);
 }
 
@@ -69,7 +70,7 @@ pub(crate) fn mailbox() -> io::Result<(Slot, Mailbox)> {
 }
 
 impl Note {
-    /// Returns the switch that the note concerns.
+    /// Returns the index of the switch that the note concerns.
     pub(crate) fn switch(&self) -> u32 {
         match self {
             Self::Answered { switch, .. } | Self::Arrived { switch, .. } => *switch,
@@ -98,8 +99,8 @@ impl Mailbox {
         self.notes.try_recv().ok()
     }
 
-    /// Resets the event that woke the thread. A caller must reset it before taking notes, so that a
-    /// note that arrives in between wakes the thread again.
+    /// Resets the event that has woken the thread. A thread must do this before it takes notes, so
+    /// that a note that arrives in between wakes the thread again.
     pub(crate) fn clear(&self) {
         let _ = rustix::io::read(&*self.wake, &mut [0; 8]);
     }

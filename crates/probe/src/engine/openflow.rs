@@ -1,4 +1,4 @@
-//! Emulated OpenFlow switches that dial the controller.
+//! Emulated OpenFlow switches, which connect to the controller.
 
 pub(crate) mod connection;
 mod flood;
@@ -33,9 +33,9 @@ pub(crate) enum StartError {
     NoSwitch(u32),
 }
 
-/// Starts the engine threads, each of which runs a part of the switches, and returns the threads
-/// with the senders of their mailboxes. If the trial is spread over several processes, a thread
-/// sends messages for switches of other processes to `abroad`.
+/// Starts the engine threads, each of which runs a part of the switches. Returns the threads with
+/// the senders of their mailboxes. If the trial is spread over several ranks, a thread sends
+/// messages for switches of other ranks to `abroad`.
 pub(crate) fn start(
     plan: &Arc<TrialPlan>,
     orders: &Arc<Orders>,
@@ -78,7 +78,7 @@ pub(crate) fn start(
     Ok((threads, own))
 }
 
-/// Creates an emulated switch, whose connection is not open yet.
+/// Creates an emulated switch. Its connection to the controller is not open yet.
 fn member(plan: &TrialPlan, switch: u32) -> Result<Member, StartError> {
     let config = &plan.config;
     let options = SwitchOptions {

@@ -1,9 +1,9 @@
-//! Emulated P4Runtime switches: gRPC servers that the controller dials.
+//! Emulated P4Runtime switches: gRPC servers to which the controller connects.
 //!
-//! Each engine thread runs a single-threaded asynchronous runtime. It serves the listeners of the
-//! thread's switches, and runs a pacing task, which puts packet-ins into the switches' streams when
-//! they are due. A packet-in counts as sent when the server encodes it into the buffer that goes to
-//! the socket.
+//! Each engine thread runs a single-threaded asynchronous runtime. It serves the listening sockets
+//! of the thread's switches, and runs the pacing task, which puts packet-ins into the switches'
+//! streams when they are due. A packet-in counts as sent when the server encodes it into the buffer
+//! that goes to the socket.
 
 mod digest;
 mod idle;
@@ -31,7 +31,9 @@ use tokio::sync::watch;
 
 use super::mailbox::Slot;
 use super::pace::Pace;
-use super::{Books, Live, Orders, Portion, Recorder, Started, SwitchHandshake, TrialPlan, spawn};
+use super::{
+    Live, Orders, Portion, Recorder, Started, SwitchHandshake, ThreadOutcome, TrialPlan, spawn,
+};
 use crate::config::{Config, DeviceAddress, PortForm, Protocol};
 use crate::ledger::Tally;
 use load::Form;
@@ -60,13 +62,13 @@ pub(crate) enum StartError {
     Load { file: PathBuf, cause: load::NoForm },
 }
 
-/// Returns the address at which controllers reach the switches of this process.
+/// Returns the address at which controllers can connect to the switches of this process.
 pub(crate) fn advertised(config: &Config) -> IpAddr {
     config.p4runtime.advertise.unwrap_or(config.p4runtime.listen)
 }
 
-/// Returns the index of the first switch of each process, and the address at which controllers
-/// reach that process, in the order of the processes.
+/// Returns for each rank (process) the index of its first switch and the address at which
+/// controllers can connect to the rank, in the order of the ranks.
 fn hosts(config: &Config) -> Vec<(u32, IpAddr)> {
     let group = config.p4runtime.devices_per_port.max(1);
     let ranks = &config.p4runtime.ranks;
@@ -77,7 +79,7 @@ fn hosts(config: &Config) -> Vec<(u32, IpAddr)> {
     if ranks.is_empty() { vec![(0, advertised(config))] } else { hosts.collect() }
 }
 
-/// Returns the addresses of every P4Runtime switch, in the order of the switches.
+/// Returns the addresses of all P4Runtime switches, in the order of the switches.
 pub fn addresses(config: &Config) -> Vec<DeviceAddress> {
     let p4runtime = &config.p4runtime;
     let group = p4runtime.devices_per_port.max(1);
@@ -103,8 +105,8 @@ pub fn addresses(config: &Config) -> Vec<DeviceAddress> {
         .collect()
 }
 
-/// Binds all listeners, and starts the engine threads, each of which serves a part of them. If the
-/// trial is spread over several processes, messages for switches of other processes are sent to
+/// Binds all listening sockets, and starts the engine threads, each of which serves some of them.
+/// If the trial is spread over several ranks, messages for switches of other ranks are sent to
 /// `abroad`.
 pub(crate) fn start(
     plan: &Arc<TrialPlan>,
@@ -143,8 +145,8 @@ fn state(shared: &Arc<Shared>, thread: usize) -> Result<Arc<ThreadState>, StartE
     Ok(Arc::new(ThreadState::new(shared.clone(), plan.recorder(thread), members)))
 }
 
-/// A listening socket with the devices behind it. `from` is the index, among the thread's switches,
-/// of the first device.
+/// A listening socket and the devices that are reached through it. `from` is the index of the first
+/// device among the thread's switches.
 struct Listening {
     listener: TcpListener,
     from: usize,
@@ -195,7 +197,8 @@ fn devices(
     Ok(listening)
 }
 
-/// Returns the options of emulated switches where the P4Runtime specification leaves a choice.
+/// Returns the options of emulated switches for those points on which the P4Runtime specification
+/// leaves a choice.
 pub(crate) fn device_options(config: &Config) -> DeviceOptions {
     DeviceOptions {
         packet_in_form: match config.p4runtime.port_form {
@@ -209,7 +212,8 @@ pub(crate) fn device_options(config: &Config) -> DeviceOptions {
     }
 }
 
-/// Returns the ports of a switch as gNMI reports them to controllers. All ports are up.
+/// Returns the ports of the switch with number `number`, as gNMI reports them to controllers. All
+/// ports are up.
 pub(crate) fn ports(number: u64, count: u16) -> Vec<Port> {
     let name = |port| format!("s{number}-eth{port}");
     let port = |port| Port { number: port, name: name(port), up: true, enabled: true };
@@ -227,10 +231,10 @@ pub(crate) fn listen(address: SocketAddr) -> Result<TcpListener, PortsError> {
     Ok(listener)
 }
 
-/// Raises the limit of open files. If this process still cannot open enough files for the
-/// configured number of devices per port, increases that number and returns a note about the change
-/// for the report. A listener, the socket that reserves its port, and a connection take one file
-/// each.
+/// Raises the limit of open files as far as possible. If this process still cannot open enough
+/// files for the configured number of devices per port, increases that number and returns a note
+/// about the change for the report. A listening socket, the socket that reserves its port, and a
+/// connection take one file each.
 pub fn fit_to_file_limit(config: &mut Config) -> Option<String> {
     let limit = crate::host::raise_file_limit().saturating_sub(SPARE_FILES);
     let switches = u64::from(config.most_switches());
@@ -252,12 +256,12 @@ pub fn fit_to_file_limit(config: &mut Config) -> Option<String> {
     ))
 }
 
-/// The number of open files that are not sockets of switches: standard streams, pollers, the
-/// controller's `/proc` files, and results.
+/// The number of open files that are left for other purposes than sockets of switches: standard
+/// streams, pollers, the controller's `/proc` files, and results.
 const SPARE_FILES: u64 = 64;
 
-/// Builds the asynchronous runtime of a thread. The runtime notifies `thread` when it wakes, so
-/// that the thread knows for how long an answer may have waited to be read.
+/// Builds the asynchronous runtime of a thread. The runtime reports to `thread` when it wakes, so
+/// that the thread can bound the time for which an answer may have waited to be read.
 fn runtime(thread: &Arc<ThreadState>) -> io::Result<tokio::runtime::Runtime> {
     let parked = Arc::new(AtomicU64::new(0));
     let woke = AtomicU64::new(0);
@@ -272,7 +276,7 @@ fn runtime(thread: &Arc<ThreadState>) -> io::Result<tokio::runtime::Runtime> {
             if let Some(at) = wakes.traffic_time() {
                 let before = woke.swap(at, Ordering::Relaxed);
                 let from = parked.load(Ordering::Relaxed);
-                wakes.books().recorder.woke(before, from, at);
+                wakes.record().recorder.woke(before, from, at);
             }
         })
         .build()
@@ -283,7 +287,7 @@ fn run(
     pace: Pace,
     servers: Vec<Listening>,
     tls: Option<ServerTls>,
-) -> io::Result<Books> {
+) -> io::Result<ThreadOutcome> {
     let runtime = runtime(thread)?;
     let pacing = Arc::new(Pacing::new(thread, pace));
     runtime.block_on(async {
@@ -319,15 +323,16 @@ fn run(
         result
     })?;
     thread.release();
-    let mut books = thread.books();
+    let mut record = thread.record();
     let handshakes: Vec<SwitchHandshake> =
-        books.members.iter().map(|member| member.handshake.clone()).collect();
+        record.members.iter().map(|member| member.handshake.clone()).collect();
     let empty =
         Recorder::new(Tally::new(thread.shared.plan.window(), 0, 1), [].into_iter(), false, 1);
-    Ok((std::mem::replace(&mut books.recorder, empty), handshakes))
+    Ok((std::mem::replace(&mut record.recorder, empty), handshakes))
 }
 
-/// Returns the pipeline that switches have from the start, if one is configured.
+/// Returns the pipeline that switches have before a controller pushes one, or `None` if none is
+/// configured.
 pub(crate) fn preloaded(
     config: &Config,
 ) -> Result<Option<v1::ForwardingPipelineConfig>, StartError> {
@@ -349,7 +354,7 @@ pub(crate) fn preloaded(
     }))
 }
 
-/// Returns the TLS identity of the servers, if one is configured.
+/// Returns the TLS certificate and key of the servers, or `None` if TLS is not configured.
 pub(crate) fn server_tls(config: &Config) -> Result<Option<ServerTls>, StartError> {
     let Some(tls) = &config.tls else { return Ok(None) };
     let (Some(certificate), Some(key)) = (&tls.certificate, &tls.key) else { return Ok(None) };

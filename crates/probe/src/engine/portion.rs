@@ -1,22 +1,22 @@
-//! The division of the switches among several processes.
+//! Divides the switches of a trial among several processes (ranks).
 
 use std::ops::Range;
 
 use ranks::Rank;
 
-/// The switches of one process of a trial. They are consecutive, so that most links of a chain or a
-/// tree connect switches of the same process.
+/// The switches of a trial that one rank runs. They are consecutive, so that most links of a chain
+/// or a tree connect switches of the same rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Portion {
-    /// The switches, by index over the whole trial.
+    /// The indices of the switches in the whole trial.
     pub(crate) switches: Range<u32>,
-    /// The number of processes among which all switches are divided.
+    /// The number of ranks among which all switches are divided.
     pub(crate) of: u32,
 }
 
 impl Portion {
-    /// Returns the range of the `switches` switches that the process with number `rank` runs, out
-    /// of `of` processes. Each group of `group` consecutive switches belongs to one process.
+    /// Returns the part of `switches` switches that the rank `rank` runs if there are `of` ranks.
+    /// Each group of `group` consecutive switches belongs to one rank.
     pub(crate) fn new(switches: u32, group: u32, rank: Rank, of: u32) -> Self {
         let (group, of) = (group.max(1), of.max(1));
         let groups = u64::from(switches.div_ceil(group));
@@ -27,12 +27,12 @@ impl Portion {
         Self { switches: edge(rank.0)..edge(rank.0.saturating_add(1)), of }
     }
 
-    /// Returns the portion of a process that runs all switches.
+    /// Returns the portion of a rank that runs all switches.
     pub(crate) fn whole(switches: u32) -> Self {
         Self { switches: 0..switches, of: 1 }
     }
 
-    /// Returns the number of switches of this process.
+    /// Returns the number of switches that this rank runs.
     pub(crate) fn len(&self) -> u32 {
         self.switches.end - self.switches.start
     }

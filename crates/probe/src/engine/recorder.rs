@@ -1,30 +1,30 @@
 //! The record of one engine thread: the counters of its switches, and their values over time.
 //!
-//! Times are nanoseconds since the start of traffic. The *window* is the part of the trial that is
-//! measured. A packet-in is *issued* when it gets a sequence number and is handed to its
-//! connection, and *leaves* when its last byte is written to the socket.
+//! Times are nanoseconds since the start of traffic. The *window* is the measured part of a trial.
+//! A packet-in is *issued* when it gets a sequence number and is handed to its connection, and
+//! is *sent* when its last byte is written to the socket.
 
 use serde::{Deserialize, Serialize};
 
 use crate::ledger::{Answer, Hindrance, SwitchLedger, Tally};
 use crate::outcome::Counts;
 
-/// The largest number of switches of a trial for which values over time are kept per switch. Beyond
-/// it, only sums over the switches are kept.
+/// The largest number of switches in a trial for which values over time are kept for each switch.
+/// If there are more, only the sums over the switches are kept.
 pub(crate) const DETAIL_LIMIT: u32 = 1_000;
 
 /// The shortest time in nanoseconds without a poll that counts as an absence of the thread. A host
 /// that is merely busy runs every thread more often.
 pub(crate) const ABSENCE: u64 = 100_000_000;
-/// The delay in nanoseconds with which a sleeping thread may wake without counting as absent.
+/// The delay in nanoseconds up to which a sleeping thread that wakes late does not count as absent.
 const LATE_WAKE: u64 = 1_000_000;
-/// The shortest wait in nanoseconds after which no data can have been ready to read when it began.
+/// The shortest wait in nanoseconds that proves that no data was ready to read when the wait began.
 const SLEPT: u64 = 50_000;
 
 /// The record of one switch.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct SwitchRecord {
-    /// The index of the switch over the whole trial.
+    /// The index of the switch in the whole trial.
     pub(crate) index: u32,
     pub(crate) ledger: SwitchLedger,
     pub(crate) sent_per_s: Vec<u32>,
@@ -47,23 +47,24 @@ pub(crate) struct Recorder {
     pub(crate) tally: Tally,
     pub(crate) switches: Vec<SwitchRecord>,
     pub(crate) sums: Sums,
-    /// Whether rates over time are recorded for each switch.
+    /// Whether rates over time are recorded for each switch, and not only their sums.
     detailed: bool,
     sample_every: u64,
-    /// The numbers of packet-ins that left and of first answers since the counters for progress
-    /// reports were last updated.
+    /// The number of packet-ins that were sent and the number that were answered since the progress
+    /// counters were last updated.
     unpublished: (u64, u64),
     closed_at: Option<u64>,
-    /// The longest absence of the thread that ended after the window began, in nanoseconds, or 0 if
-    /// none was as long as [`ABSENCE`].
+    /// The longest absence of the thread in nanoseconds, or 0 if none was as long as [`ABSENCE`].
+    /// Absences that ended before the window began do not count.
     absent: u64,
-    /// The time before the end of the window, in nanoseconds, for which the thread did not poll its
-    /// sockets.
+    /// The time in nanoseconds for which the thread had not polled its sockets when the window
+    /// ended.
     away_at_end: u64,
-    /// The shortest time, in nanoseconds, in which a connection was established, or `None` if there
-    /// was none.
+    /// The shortest time in nanoseconds that it took to establish a connection, or `None` if none
+    /// was established.
     network_rtt: Option<u64>,
-    /// The time within the window for which connections were blocked, summed over all switches.
+    /// The time within the window for which connections accepted no data, summed over all switches,
+    /// in nanoseconds.
     blocked: u64,
 }
 
@@ -91,19 +92,19 @@ impl Recorder {
         }
     }
 
-    /// Records that a packet-in is due at a switch, whether or not it can leave.
+    /// Counts a packet-in that is due at a switch, whether or not it can be sent.
     pub(crate) fn due(&mut self, switch: usize, at: u64) {
         self.switches[switch].ledger.due(&mut self.tally, at);
     }
 
-    /// Records that a packet-in is due at a switch, and queues it until it can be issued.
+    /// Counts a packet-in that is due at a switch, and queues it until it can be issued.
     pub(crate) fn due_and_waits(&mut self, switch: usize, at: u64) {
         let ledger = &mut self.switches[switch].ledger;
         ledger.due(&mut self.tally, at);
         ledger.wait(&mut self.tally, at);
     }
 
-    /// Records that a packet-in is due at a switch that has no connection.
+    /// Counts a packet-in that is due at a switch without a connection, so that it is never sent.
     pub(crate) fn due_in_vain(&mut self, switch: usize, at: u64) {
         let ledger = &mut self.switches[switch].ledger;
         ledger.due(&mut self.tally, at);
@@ -130,7 +131,7 @@ impl Recorder {
         self.switches[switch].ledger.refuse(&mut self.tally);
     }
 
-    /// Records that the connection of a switch ended.
+    /// Records that the connection of a switch has ended.
     pub(crate) fn cut_off(&mut self, switch: usize) {
         self.switches[switch].ledger.cut_off(&mut self.tally);
     }
@@ -167,7 +168,7 @@ impl Recorder {
         }
     }
 
-    /// Records a period in which the thread did not poll its sockets.
+    /// Records that the thread did not poll its sockets between two times.
     pub(crate) fn did_not_look(&mut self, from: u64, to: u64) {
         let length = to.saturating_sub(from);
         self.tally.missed(from);
@@ -184,8 +185,8 @@ impl Recorder {
         }
     }
 
-    /// Records a sleep of the thread from `from` to `to` in which arriving data would have woken
-    /// the thread. The thread was to wake at `until` at the latest. If it slept longer, the excess
+    /// Records that the thread slept from `from` to `to`, and that arriving data would have woken
+    /// it. The thread was due to wake at `until` at the latest. If it slept longer, the excess
     /// counts as an absence.
     pub(crate) fn listened(&mut self, from: u64, until: u64, to: u64) {
         let awake = to.min(until.saturating_add(LATE_WAKE));
@@ -195,8 +196,8 @@ impl Recorder {
         self.had_turns(from, until, to);
     }
 
-    /// Records the earliest moment at which an answer that is read from now on can have arrived,
-    /// after a wait from `from` to `at`. After a long wait, this moment is `at`, because earlier
+    /// Records the earliest time at which an answer that is read from now on can have arrived. The
+    /// thread has waited from `from` to `at`. After a long wait, this time is `at`, because earlier
     /// data would have ended the wait. After a short wait, it is `before`, the end of the previous
     /// wait, because data may have arrived since then.
     pub(crate) fn woke(&mut self, before: u64, from: u64, at: u64) {
@@ -204,9 +205,8 @@ impl Recorder {
         self.tally.missed(if slept { at } else { before });
     }
 
-    /// Records a period from `from` to `to` in which arriving data were read immediately. The
-    /// period was to end at `until` at the latest. If it ended later, the excess counts as an
-    /// absence.
+    /// Records that arriving data was read immediately between `from` and `to`. The period was due
+    /// to end at `until` at the latest. If it ended later, the excess counts as an absence.
     pub(crate) fn had_turns(&mut self, from: u64, until: u64, to: u64) {
         let awake = to.min(until.saturating_add(LATE_WAKE));
         let inside = self.inside(from, awake);
@@ -218,36 +218,37 @@ impl Recorder {
         }
     }
 
-    /// Returns how long a period overlaps the window, in nanoseconds.
+    /// Returns for how long a period overlaps the window, in nanoseconds.
     fn inside(&self, from: u64, to: u64) -> u64 {
         let window = self.tally.window();
         to.min(window.to).saturating_sub(from.max(window.from))
     }
 
-    /// Returns the longest absence since the window began, or 0 if none was as long as [`ABSENCE`].
+    /// Returns the longest absence of the thread in nanoseconds, or 0 if none was as long as
+    /// [`ABSENCE`]. Absences that ended before the window began do not count.
     pub(crate) fn absent(&self) -> u64 {
         self.absent
     }
 
-    /// Returns the part of the window, in nanoseconds before its end, in which the thread did not
-    /// poll its sockets, or 0 if it polled them at the end.
+    /// Returns the time in nanoseconds for which the thread had not polled its sockets when the
+    /// window ended, or 0 if it polled them then.
     pub(crate) fn away_at_end(&self) -> u64 {
         self.away_at_end
     }
 
-    /// Records the time in nanoseconds in which a connection was established. Only the kernels of
+    /// Records the time in nanoseconds that it took to establish a connection. Only the kernels of
     /// the two hosts take part in this, so the time does not depend on the load of the controller.
     pub(crate) fn connected_after(&mut self, length: u64) {
         self.network_rtt = Some(self.network_rtt.map_or(length, |least| least.min(length)));
     }
 
-    /// Returns the shortest time in which a connection was established, or `None` if the probe
-    /// dialled none.
+    /// Returns the shortest time that it took to establish a connection, or `None` if the probe has
+    /// established none.
     pub(crate) fn network_rtt(&self) -> Option<u64> {
         self.network_rtt
     }
 
-    /// Records a period in which the connection of a switch accepted no data.
+    /// Records that the connection of a switch accepted no data between two times.
     pub(crate) fn was_blocked(&mut self, from: u64, to: u64) {
         self.blocked += self.inside(from, to);
     }
@@ -267,8 +268,8 @@ impl Recorder {
         self.switches[switch].ledger.handled(&mut self.tally, sequence, forwarded);
     }
 
-    /// Counts departed packet-ins of a flood, in which switches send as fast as connections accept
-    /// data.
+    /// Counts packet-ins of a flood that were sent. In a flood, switches send as fast as
+    /// connections accept data.
     pub(crate) fn flood_left(&mut self, switch: usize, count: u64, at: u64) {
         self.switches[switch].ledger.flood_left(&mut self.tally, count, at);
         *slot(&mut self.sums.sent_per_s, second(at)) += count;
@@ -278,7 +279,7 @@ impl Recorder {
         self.unpublished.0 += count;
     }
 
-    /// Counts `count` answers during a flood, which are not matched to packet-ins.
+    /// Counts answers during a flood. They are not matched to packet-ins.
     pub(crate) fn flood_answered(&mut self, switch: usize, count: u64, at: u64) {
         self.switches[switch].ledger.flood_answered(&mut self.tally, count, at);
         *slot(&mut self.sums.received_per_s, second(at)) += count;
@@ -294,7 +295,7 @@ impl Recorder {
         self.counts(switch).packet_outs += u64::from(counted);
     }
 
-    /// Records `count` changes of flow rules.
+    /// Records that `count` flow rules were changed.
     pub(crate) fn rules(&mut self, switch: usize, change: RuleChange, count: u64, at: u64) {
         if change == RuleChange::Installed {
             *slot(&mut self.sums.rules_per_s, second(at)) += count;
@@ -313,9 +314,9 @@ impl Recorder {
         self.switches[switch].ledger.counts_mut()
     }
 
-    /// Closes the record at the moment `at`. The thread must not record anything afterwards.
-    /// Packet-ins that were due by then and are still in the schedule must be recorded as due
-    /// before this call.
+    /// Closes the record at the time `at`, after which the thread must not record anything. Before
+    /// this call, the caller must record packet-ins as due that are still in the schedule although
+    /// their due times have passed.
     pub(crate) fn close(&mut self, at: u64) {
         self.sample(at);
         for record in &mut self.switches {
@@ -325,13 +326,13 @@ impl Recorder {
         self.closed_at = Some(at);
     }
 
-    /// Returns when the record was closed, or `None` if traffic had not begun.
+    /// Returns the time at which the record was closed, or `None` if traffic had not begun.
     pub(crate) fn closed_at(&self) -> Option<u64> {
         self.closed_at
     }
 
-    /// Records the number of outstanding packet-ins at every multiple of the sample interval up to
-    /// `now` that is not recorded yet.
+    /// Records the number of unanswered packet-ins for all sample times up to `now` that were not
+    /// recorded yet.
     pub(crate) fn sample(&mut self, now: u64) {
         while self.sums.outstanding.len() as u64 * self.sample_every <= now {
             let mut sum = 0;
@@ -346,12 +347,12 @@ impl Recorder {
         }
     }
 
-    /// Returns the moment at which the next sample must be taken.
+    /// Returns the time at which the next sample must be taken.
     pub(crate) fn next_sample(&self) -> u64 {
         self.sums.outstanding.len() as u64 * self.sample_every
     }
 
-    /// Returns the number of packet-ins that left and the number of first answers since the
+    /// Returns the number of packet-ins that were sent and the number that were answered since the
     /// previous call.
     pub(crate) fn publish(&mut self) -> (u64, u64) {
         std::mem::take(&mut self.unpublished)

@@ -1,4 +1,4 @@
-//! A summary of the samples of connections over the window, the measured part of a trial.
+//! A summary of the samples of TCP connections over the window, the measured part of a trial.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,12 +6,12 @@ use super::Look;
 use crate::account::Edges;
 use crate::ledger::Window;
 
-/// The largest distance in time, in nanoseconds, between an edge of the window and the sample that
-/// stands for it.
+/// The largest time, in nanoseconds, between the start or end of the window and the sample that is
+/// used for it.
 const NEAR: u64 = 100_000_000;
 
-/// A period in which TCP receive windows of the probe were closed, or may have been. Its ends are
-/// nanoseconds since the start of traffic.
+/// A period between two samples in which TCP receive windows of the probe were closed, or may have
+/// been. Its ends are in nanoseconds since the start of traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Spell {
     pub(crate) from: u64,
@@ -20,38 +20,40 @@ pub(crate) struct Spell {
     pub(crate) is_closed: bool,
 }
 
-/// The sums over the connections of all processes of the probe, in bytes.
+/// The state of all TCP connections of the probe in the window, as sums over the connections.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Summary {
     /// The number of connections at the end of the window.
     pub(crate) connections: u64,
-    /// The number of bytes that had arrived and that the probe had not read, at both edges of the
-    /// window.
+    /// The number of bytes that had arrived and that the probe had not read, at the start and at
+    /// the end of the window.
     pub(crate) unread: Edges,
-    /// The number of bytes in flight at both edges of the window: sent or written but not
-    /// acknowledged, on connections whose peer accepted more data.
+    /// The number of bytes in flight (written but not acknowledged) at the start and at the end of
+    /// the window, over the connections whose peer accepted more data.
     pub(crate) on_their_way: Edges,
-    /// The number of bytes written in the window, and the number of bytes read in it.
+    /// The number of bytes that the probe wrote in the window (`written`), and the number that it
+    /// read in it (`read`).
     pub(crate) written: u64,
     pub(crate) read: u64,
-    /// Bytes that had been written and never sent, summed over the samples in the window: those
-    /// that the peers' receive windows prevented from leaving (`window_limited_bytes`), and those
-    /// that were delayed for other reasons (`delayed`).
+    /// The number of bytes that the probe had written and the kernel had not sent, summed over the
+    /// samples in the window. `window_limited_bytes` counts those that the peers' receive windows
+    /// kept back, and `delayed` those that were delayed for other reasons.
     pub(crate) window_limited_bytes: u64,
     pub(crate) delayed: u64,
-    /// The time in nanoseconds for which the peers' receive windows prevented sending, summed over
+    /// The time in nanoseconds for which receive windows of peers prevented sending, summed over
     /// all connections.
     pub(crate) window_limited: u64,
     /// The number of segments retransmitted in the window.
     pub(crate) retransmissions: u64,
-    /// The mean of the connections' minimum round-trip times in nanoseconds, if one was measured.
+    /// The mean over the connections of the minimum round-trip time in nanoseconds, or `None` if
+    /// none was measured.
     pub(crate) least_rtt: Option<u64>,
     pub(crate) spells: Vec<Spell>,
 }
 
 impl Summary {
     /// Summarises the samples of all processes of the probe. Returns `None` unless each process has
-    /// samples at both edges of the window.
+    /// samples near the start and near the end of the window.
     pub(crate) fn of(ranks: &[Vec<Look>], window: Window) -> Option<Self> {
         let mut all = Self::default();
         let mut rtts = Vec::new();

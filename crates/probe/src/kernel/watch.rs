@@ -1,4 +1,4 @@
-//! Periodic samples of the TCP connections of a trial, each summed over all connections.
+//! Periodic samples of the state of a trial's TCP connections, each summed over all connections.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -9,51 +9,55 @@ use serde::{Deserialize, Serialize};
 
 use crate::usage::own_sockets;
 
-/// The inverse of the largest share of its time that the conductor, the thread that leads a trial,
-/// spends on samples within the measured window.
+/// Limits the time that sampling takes within the measured window to one part in this number. The
+/// thread that leads a trial takes the samples, between its other tasks.
 const SHARE: u32 = 100;
 
-/// A sample: the sums over all connections of this process at one moment. Moments are nanoseconds
-/// since the start of traffic. Counters count from the first sample.
+/// A sample of the state of this process's TCP connections, as sums over the connections. Times are
+/// in nanoseconds since the start of traffic. Counters start at zero with the first sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Look {
     pub(crate) at: u64,
     pub(crate) connections: u64,
-    /// The number of bytes that arrived and that the probe has not read.
+    /// The number of bytes that have arrived and that the probe has not read.
     pub(crate) unread: u64,
-    /// The number of bytes that were written and not acknowledged, on connections whose peer
-    /// accepts more data.
+    /// The number of bytes in flight (written but not acknowledged), over the connections whose
+    /// peer accepts more data.
     pub(crate) on_their_way: u64,
-    /// The number of bytes that were never sent, on connections that have more than a segment of
-    /// such bytes and whose peer accepts more data.
+    /// The number of written bytes that the kernel has not sent although the peer accepts more
+    /// data. A connection counts only if it has more than a segment of them.
     pub(crate) delayed: u64,
-    /// The number of bytes that were never sent because the peer's receive window prevented it.
+    /// The number of written bytes that the kernel has not sent because the peer's receive window
+    /// does not permit it.
     pub(crate) window_limited_bytes: u64,
     /// The number of connections on which the probe's own receive window prevents the peer from
     /// sending.
     pub(crate) limiting_peers: u64,
-    /// The number of bytes that were written, and the number of bytes that were read.
+    /// The number of bytes that were written (`written`), and the number of bytes that were read
+    /// (`read`).
     pub(crate) written: u64,
     pub(crate) read: u64,
-    /// The time in nanoseconds for which the peers' receive windows prevented sending.
+    /// The time in nanoseconds for which receive windows of peers prevented sending, summed over
+    /// the connections.
     pub(crate) window_limited: u64,
     /// The number of retransmitted segments.
     pub(crate) retransmissions: u64,
-    /// The mean of the connections' minimum round-trip times in nanoseconds, if one was measured.
+    /// The mean over the connections of the minimum round-trip time in nanoseconds, or `None` if
+    /// none was measured.
     pub(crate) least_rtt: Option<u64>,
 }
 
-/// A sampler of the connections of this process, which keeps its samples.
+/// Samples the TCP connections of this process, and keeps the samples.
 #[derive(Debug)]
 pub(crate) struct Watch {
     diag: Diag,
     looks: Vec<Look>,
     known: HashMap<u32, Connection>,
-    /// The inodes of the sockets that belong to this process.
+    /// The inodes of those sockets of the connections that belong to this process.
     own: HashSet<u32>,
-    /// The inodes of the sockets that belong to other processes.
+    /// The inodes of those sockets of the connections that belong to other processes.
     foreign: HashSet<u32>,
-    /// The time at which the last sample was complete, and how long it took.
+    /// The time at which the last sample was complete, and the time that it took.
     last: Option<(Instant, Duration)>,
 }
 
@@ -69,8 +73,8 @@ impl Watch {
         })
     }
 
-    /// Takes a sample, unless samples would then take more of the time than [`SHARE`] allows: after
-    /// a slow sample, the next one must wait.
+    /// Takes a sample, unless the last one was so recent that sampling would exceed the share of
+    /// the time that [`SHARE`] allows. After a slow sample, the next one is therefore later.
     pub(crate) fn glance(&mut self, at: u64) -> io::Result<()> {
         match self.last {
             Some((ended, took)) if ended.elapsed() < SHARE * took => Ok(()),
@@ -143,7 +147,7 @@ impl Watch {
 }
 
 impl Look {
-    /// Returns a sample with the counters of this one, and all other values zero.
+    /// Returns a sample with the counters of this sample and all other values zero.
     fn counters(self) -> Self {
         let Self { written, read, window_limited, retransmissions, .. } = self;
         Self { written, read, window_limited, retransmissions, ..Self::default() }

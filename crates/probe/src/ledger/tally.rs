@@ -1,7 +1,7 @@
-//! The sums over the switches of one engine thread, and their values over time.
+//! The counts of one engine thread over all of its switches, and their values over time.
 //!
 //! The *window* is the measured part of a trial. If the probe does not run for some time, the
-//! packet-ins that become due in the meantime leave together, as a *late burst*.
+//! packet-ins that become due in the meantime are sent together, as a *late burst*.
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -10,86 +10,87 @@ use super::Window;
 use crate::engine::intervals::Intervals;
 use crate::outcome::Histograms;
 
-/// The unit, in nanoseconds, in which the length of a period is weighted: each unit counts as one
-/// sample of the read delay.
+/// The unit, in nanoseconds, in which the read delay is weighted: each unit of a period between two
+/// polls counts as one sample.
 const LOOK_UNIT: u64 = 100;
-/// The delay in nanoseconds beyond which a departing packet-in counts as late.
+/// The delay in nanoseconds above which a packet-in counts as sent late.
 pub(crate) const LATE: u64 = 1_000_000;
-/// The largest time in nanoseconds between two late packet-ins of one burst.
+/// The largest time in nanoseconds between two late packet-ins that are sent in the same burst.
 const BURST: u64 = 1_000_000;
 
 /// A late burst that lengthens the controller's queue. While the probe was absent, the controller
-/// worked off part of its queue, and the burst then arrived all at once.
+/// worked off part of its queue, and the packet-ins of the burst then arrived all at once.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Disturbance {
-    /// The number of packet-ins that were outstanding before the burst.
+    /// The number of packet-ins that were unanswered before the burst.
     before: u64,
-    /// The largest number of packet-ins that the probe held at one time.
+    /// The largest number of packet-ins that waited in the probe at one time.
     held: u64,
 }
 
 impl Disturbance {
     /// Returns whether the queue is still longer by a quarter or more because of the burst. Returns
-    /// false once the queue is as short as it was before the burst.
+    /// false once the queue is no longer than before the burst.
     fn lasts(self, outstanding: u64) -> bool {
         outstanding > self.before && outstanding < 5 * self.held
     }
 }
 
-/// The sums over the switches of one engine thread.
+/// The counts of one engine thread over all of its switches.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Tally {
     pub(super) window: Window,
     pub(super) late_after: u64,
-    /// The number of packet-ins that are due or issued and have not left.
+    /// The number of packet-ins that are due and have not been sent, issued or not.
     pub(super) pending: u64,
-    /// The number of packet-ins that have not left because their connection refused them.
+    /// The number of packet-ins that have not been sent because their connection refused them.
     pub(super) refused: u64,
-    /// The number of packet-ins that left and were not answered.
+    /// The number of packet-ins that were sent and were not answered.
     pub(super) outstanding: u64,
-    /// The number of outstanding packet-ins that were passed over: a later packet-in of their
-    /// switch was answered.
+    /// The number of unanswered packet-ins that were passed over, which means that a later
+    /// packet-in of the same switch was answered.
     passed_over: i64,
-    /// The moment at which the last packet-in left (`last_left`), and the moment at which a
-    /// packet-in was last answered for the first time (`last_answer`).
+    /// The time at which the last packet-in was sent (`last_left`), and the time at which the last
+    /// first answer to a packet-in arrived (`last_answer`).
     pub(super) last_left: Option<u64>,
     last_answer: Option<u64>,
-    /// The longest time between two consecutive answers, of which each is the first to its
-    /// packet-in.
+    /// The longest time between two consecutive answers. Only the first answer to a packet-in
+    /// counts.
     longest_gap: u64,
-    /// The departure time of the latest packet-in that was answered.
+    /// The latest time at which an answered packet-in was sent.
     answered_up_to: Option<u64>,
-    /// The moment at which the last late packet-in left, and whether this packet-in belongs to a
+    /// The time at which the last late packet-in was sent, and whether it was counted as part of a
     /// burst.
     last_late: Option<(u64, bool)>,
-    /// The latest moment at which no answer that is being read now had arrived yet.
+    /// The latest time before which none of the answers that are read now can have arrived, since
+    /// the probe polled its sockets then.
     missed_at: u64,
-    /// The number of answers that may have waited in the probe's sockets at the start of the
-    /// window, and the number at its end.
+    /// The number of answers that may have waited unread in the probe's sockets at the start of the
+    /// window, and at its end.
     unread: [u64; 2],
-    /// The late burst that lengthens the controller's queue at present, if one does.
+    /// The late burst that lengthens the controller's queue at present, if there is one.
     disturbance: Option<Disturbance>,
-    /// Lower bounds on the round-trip times of packet-ins that were due in the window and that the
-    /// probe did not disturb.
+    /// Lower bounds on the round-trip times of those packet-ins due in the window that no late
+    /// burst disturbed.
     #[serde(with = "statistics::histogram_text")]
     pub(crate) undisturbed: Histogram<u64>,
-    /// Round-trip times of packet-ins that were due in the window and answered after it.
+    /// The round-trip times of packet-ins that were due in the window and answered after it.
     #[serde(with = "statistics::histogram_text")]
     pub(super) answered_after: Histogram<u64>,
-    /// The number of packet-ins whose times are kept over all switches of the thread (`places`),
-    /// and its limit.
+    /// The number of packet-ins whose times are kept at present, over all switches of the thread
+    /// (`places`), and the limit on this number.
     pub(super) places: usize,
     pub(super) place_limit: usize,
     /// The counts of each interval of the trial.
     pub(crate) intervals: Intervals,
-    /// The histograms of packet-ins due in the window. Those of answers in the window are complete
-    /// only after [`Tally::close`].
+    /// The histograms of the packet-ins due in the window. The histogram of answers in the window
+    /// is complete only after [`Tally::close`].
     pub(crate) histograms: Histograms,
 }
 
 impl Tally {
-    /// Creates an empty tally. An answer that takes longer than `late_after` nanoseconds is late.
-    /// The times of at most `place_limit` packet-ins are kept at a time.
+    /// Creates an empty tally. An answer that takes longer than `late_after` nanoseconds counts as
+    /// late. The times of at most `place_limit` packet-ins are kept at a time.
     pub(crate) fn new(window: Window, late_after: u64, place_limit: usize) -> Self {
         Self {
             window,
@@ -115,29 +116,28 @@ impl Tally {
         }
     }
 
-    /// Records that an answer arriving during a period of `length` nanoseconds would have waited
-    /// for at most `delay` nanoseconds until it was read. Periods are weighted by their length,
-    /// since an answer is more likely to arrive in a longer one.
+    /// Records a period of `length` nanoseconds between two polls. An answer that arrived in it
+    /// would have waited for at most `delay` nanoseconds until it was read. Periods are weighted by
+    /// their length, since an answer is more likely to arrive in a longer one.
     pub(crate) fn read_delay(&mut self, delay: u64, length: u64) {
         let weight = (length / LOOK_UNIT).max(1);
         // The histogram resizes itself, so no value is too large.
         let _ = self.histograms.read_delay.record_n(delay.max(1), weight);
     }
 
-    /// Records that none of the answers that will be read from now on had arrived by the moment
-    /// `at`.
+    /// Records that all answers that will be read from now on arrived after the time `at`.
     pub(crate) fn missed(&mut self, at: u64) {
         self.missed_at = self.missed_at.max(at);
     }
 
-    /// Counts, at the moment at which a packet-in becomes due, how many packet-ins are refused by
+    /// Records, at the time at which a packet-in becomes due, how many packet-ins are refused by
     /// their connections.
     pub(super) fn note_refused(&mut self, due: u64) {
         self.intervals.at(due).refused = self.refused;
     }
 
-    /// Records that a packet-in left at `at`. If it left late although its connection had not
-    /// refused it (`held_back` is false), it may belong to a late burst.
+    /// Records that a packet-in was sent at `at`. If it was sent late although its connection had
+    /// not refused it (`held_back` is false), it may belong to a late burst.
     pub(super) fn note_departure(&mut self, due: u64, at: u64, held_back: bool) {
         let held = (self.pending + 1).saturating_sub(self.refused);
         let interval = self.intervals.at(at);
@@ -158,9 +158,9 @@ impl Tally {
         self.last_late = Some((at, is_burst));
     }
 
-    /// Records that a late burst may have lengthened the controller's queue. It is called for the
-    /// second and each later packet-in of the burst. `held` is the number of packet-ins that were
-    /// due and had not left.
+    /// Records that a late burst may have lengthened the controller's queue. This function is
+    /// called for the second and each later packet-in of the burst. `held` is the number of
+    /// packet-ins that were due and had not been sent.
     fn disturbs(&mut self, held: u64) {
         // This packet-in and the previous one belong to the burst and have left already, so neither
         // was outstanding before it.
@@ -170,8 +170,8 @@ impl Tally {
         self.disturbance = Some(one).filter(|one| one.lasts(self.outstanding));
     }
 
-    /// Completes the round-trip times of the answers in the window. These are the answers to
-    /// earlier packet-ins, and those to packet-ins of the window that were answered within it.
+    /// Completes the histogram of the round-trip times of answers in the window. These are answers
+    /// to packet-ins that were due before the window, or in the window.
     pub(crate) fn close(&mut self) {
         let Histograms { rtt_in_window, rtt_from_sent, .. } = &mut self.histograms;
         // Neither operation fails: the histograms resize themselves, have equal precision, and
@@ -180,8 +180,8 @@ impl Tally {
         let _ = rtt_in_window.subtract(&self.answered_after);
     }
 
-    /// Records the first answer to a packet-in that left at `sent`. The time is `None` if it was
-    /// discarded for lack of space.
+    /// Records the first answer to a packet-in that was sent at the time `sent`. `sent` is `None`
+    /// if the time was discarded for lack of space.
     pub(super) fn note_answer(&mut self, sent: Option<u64>, passed_over: i64, at: u64) {
         if let Some(last) = self.last_answer {
             self.longest_gap = self.longest_gap.max(at.saturating_sub(last));
@@ -219,27 +219,27 @@ impl Tally {
         self.window
     }
 
-    /// Returns the number of packet-ins that are due and have not left.
+    /// Returns the number of packet-ins that are due and have not been sent.
     pub(crate) fn pending(&self) -> u64 {
         self.pending
     }
 
-    /// Returns the number of packet-ins that left and were not answered.
+    /// Returns the number of packet-ins that were sent and were not answered.
     pub(crate) fn outstanding(&self) -> u64 {
         self.outstanding
     }
 
-    /// Returns the number of packet-ins that left, were not answered, and were not passed over.
+    /// Returns the number of packet-ins that were sent and were neither answered nor passed over.
     pub(crate) fn waiting(&self) -> u64 {
         self.outstanding.saturating_sub(u64::try_from(self.passed_over).unwrap_or(0))
     }
 
-    /// Returns the moment at which the last packet-in left.
+    /// Returns the time at which the last packet-in was sent.
     pub(crate) fn last_left(&self) -> Option<u64> {
         self.last_left
     }
 
-    /// Returns the moment at which a packet-in was last answered for the first time.
+    /// Returns the time at which the last first answer to a packet-in arrived.
     pub(crate) fn last_answer(&self) -> Option<u64> {
         self.last_answer
     }
@@ -250,13 +250,13 @@ impl Tally {
         self.longest_gap
     }
 
-    /// Returns the departure time of the latest packet-in that was answered.
+    /// Returns the latest time at which an answered packet-in was sent.
     pub(crate) fn answered_up_to(&self) -> Option<u64> {
         self.answered_up_to
     }
 
-    /// Returns the number of answers that may have waited in the probe's sockets at the start of
-    /// the window, and the number at its end.
+    /// Returns the number of answers that may have waited unread in the probe's sockets at the
+    /// start of the window, and at its end.
     pub(crate) fn unread(&self) -> [u64; 2] {
         self.unread
     }

@@ -1,4 +1,5 @@
-//! Tests of a ledger's counts, and of its treatment of answers, duplicates and refusals.
+//! Tests of the record of a switch's packet-ins: its counts, and how it treats answers, duplicates
+//! and refusals.
 
 use super::*;
 
@@ -301,8 +302,8 @@ fn in_order_matching_takes_the_oldest() {
     assert_eq!(ledger.answer_oldest(&mut tally, 112), (Answer::Unmatched, None));
 }
 
-/// The times in the window include answers to earlier packet-ins and exclude answers after the
-/// window.
+/// Checks that the round-trip times in the window include those of answers to earlier packet-ins
+/// and exclude those of answers after the window.
 #[test]
 fn times_of_answers_in_the_window_are_exact_once_the_record_is_closed() {
     let (mut tally, mut ledger) = (tally(), SwitchLedger::default());

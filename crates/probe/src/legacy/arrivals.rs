@@ -1,13 +1,13 @@
-//! Inter-arrival times of OFCProbe, defined by a mean in milliseconds and a distribution.
+//! Inter-arrival times of OFCProbe, which are defined by a mean in milliseconds and a distribution.
 
-/// The distribution of the times between two sending events of a switch.
+/// The distribution of the times between two events at which a switch of OFCProbe sends packets.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Interval {
     /// The mean in milliseconds. It is positive and finite.
     pub(super) mean_ms: f64,
-    /// The distribution in the form of `traffic.arrivals`.
+    /// The distribution in the form that the setting `traffic.arrivals` takes.
     pub(super) arrivals: String,
-    /// The difference from the original tools' distribution, if there is one.
+    /// A note on the difference from the original tools' distribution, if there is one.
     pub(super) note: Option<&'static str>,
 }
 
@@ -18,7 +18,7 @@ impl Interval {
     }
 
     /// Creates a distribution from the name and the parameters that the original tools use. The
-    /// tools treat any unknown name as a normal distribution. Here it is an error.
+    /// tools treat any unknown name as a normal distribution; here it is an error.
     pub(super) fn distributed(name: &str, first: f64, second: f64) -> Result<Self, String> {
         let positive = |value: f64, what: &str| {
             if value > 0.0 && value.is_finite() {
@@ -64,7 +64,7 @@ impl Interval {
         Ok(Self { mean_ms, arrivals, note })
     }
 
-    /// Returns the rate in packets per second if each event sends `packets` packets.
+    /// Returns the rate in packets per second if `packets` packets are sent at each event.
     pub(super) fn rate(&self, packets: f64) -> f64 {
         packets * 1000.0 / self.mean_ms
     }

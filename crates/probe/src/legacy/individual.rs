@@ -1,7 +1,8 @@
-//! Settings of single switches: the file `ofSwitch.ini` of OFCProbe and P4RCProbe.
+//! Translates the settings of single switches, which are in the file `ofSwitch.ini` of OFCProbe and
+//! P4RCProbe.
 //!
-//! A key consists of a switch id, padded with zeros to three digits, a dot and a name, such as
-//! `008.start`. The original tools look up keys in this form, so `8.start` has no meaning to them.
+//! A key consists of a switch ID, padded with zeros to three digits, a dot and a name, such as
+//! `008.start`. The original tools do not recognise keys without the padding, such as `8.start`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,26 +12,27 @@ use super::properties::{self, Properties};
 use super::translate::noted;
 use super::{LegacyError, LegacyFault, LegacySetting};
 
-/// The settings of switches for which the file contains no settings of their own.
+/// The settings of all switches, from which the settings of single switches may differ.
 pub(super) struct Base {
     pub(super) first_id: u64,
     pub(super) switches: u64,
-    /// The times between events.
+    /// The times between the events at which a switch sends packets.
     pub(super) interval: Interval,
-    /// Whether intervals are drawn from a distribution instead of being constant.
+    /// Whether these times are drawn from a distribution instead of being constant.
     pub(super) distributed: bool,
     pub(super) iat_ms: u64,
-    /// The two factors whose product is the number of packets per event.
+    /// The product of these two numbers (`fill` and the next one) is the number of packets per
+    /// event.
     pub(super) fill: u64,
     pub(super) per_event: u64,
-    /// The number of packets per event if traffic goes between hosts. It replaces the two factors
-    /// above.
+    /// The number of packets per event if packets are sent between hosts. It replaces the product
+    /// of the two numbers above.
     pub(super) burst_of_hosts: Option<f64>,
     /// The duration of the traffic in milliseconds.
     pub(super) traffic_ms: u64,
 }
 
-/// The result of reading the file.
+/// The result of translating the file.
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) settings: Vec<LegacySetting>,
@@ -38,7 +40,7 @@ pub(super) struct Found {
     pub(super) faults: Vec<LegacyFault>,
 }
 
-/// The valid names after the dot.
+/// The valid names, which follow the dot in a key.
 const NAMES: &[&str] = &[
     "iat",
     "fillthreshold",
@@ -51,7 +53,7 @@ const NAMES: &[&str] = &[
     "iatDistributionParamter2",
 ];
 
-/// The keys of one switch, by name, with value and line number.
+/// The keys of one switch, each with its value and line number.
 type Keys = BTreeMap<&'static str, (String, usize)>;
 
 pub(super) fn read(file: &Path, base: &Base) -> Result<Found, LegacyError> {
@@ -108,7 +110,7 @@ fn by_switch(file: &Path, properties: Properties, found: &mut Found) -> BTreeMap
     switches
 }
 
-/// A reader of the keys of one switch in the file.
+/// A reader of those keys in the file that belong to one switch.
 struct Reader<'a> {
     file: &'a Path,
     keys: &'a Keys,
@@ -117,8 +119,8 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Returns the settings in which the switch differs from the base, in the form of the setting
-    /// `switch`.
+    /// Returns the settings in which the switch differs from the others, in the form that the
+    /// setting `switch` takes.
     fn differences(&mut self) -> Vec<String> {
         let mut differences = Vec::new();
         self.load(&mut differences);
@@ -162,7 +164,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the times between the switch's events, or `None` if the keys are wrong.
+    /// Returns the times between the switch's events, or `None` if the keys that define them are
+    /// wrong.
     fn interval(&mut self, iat: Option<u64>) -> Option<Interval> {
         let distribution = self.keys.get("iatDistribution").cloned();
         if !self.base.distributed {

@@ -1,4 +1,4 @@
-//! Parser of Java properties files (see the documentation of `java.util.Properties.load`).
+//! Parses Java properties files (see the documentation of `java.util.Properties.load`).
 //!
 //! A key ends at the first `=`, `:` or white space that no backslash precedes. Lines that begin
 //! with `#` or `!` are comments. A backslash at the end of a line continues it. Elsewhere it
@@ -9,11 +9,11 @@ use std::path::Path;
 
 use super::LegacyError;
 
-/// The value of a key.
+/// The value of a key, and its place in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Property {
     pub(super) value: String,
-    /// The line number of the key, from 1.
+    /// The line number of the key in the file, from 1.
     pub(super) line: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Tests of the translation of OFCProbe's and P4RCProbe's configuration files.
+//! Tests of the translation of configuration files of OFCProbe and P4RCProbe.
 
 use std::fs;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::config::{Arrivals, Origin, Protocol, Settings, TopologySource};
 
-/// Creates a folder with a `config.ini` and other files.
+/// Creates a temporary folder with a `config.ini` and other files.
 fn folder(config: &str, others: &[(&str, &str)]) -> TempDir {
     let folder = TempDir::new().expect("a temporary folder");
     fs::write(folder.path().join("config.ini"), config).expect("written");
@@ -26,12 +26,12 @@ fn value<'a>(legacy: &'a Legacy, key: &str) -> Option<&'a str> {
     legacy.settings.iter().find(|setting| setting.key == key).map(|setting| &*setting.value)
 }
 
-/// Returns the values of some keys, in order.
+/// Returns the translated values of the keys in `keys`, in the same order.
 fn values<'a>(legacy: &'a Legacy, keys: &[&str]) -> Vec<&'a str> {
     keys.iter().map(|key| value(legacy, key).unwrap_or("-")).collect()
 }
 
-/// Removes the folder's path from a text.
+/// Removes the path of the folder from a text.
 fn without(folder: &TempDir, text: &str) -> String {
     text.replace(&format!("{}/", folder.path().display()), "")
 }
@@ -402,7 +402,7 @@ fn a_file_that_is_absent_is_named() {
     assert!(error.to_string().starts_with("cannot read no/such/config.ini: "));
 }
 
-/// Resolves a file to a configuration, as the command does.
+/// Resolves the `config.ini` in the folder to a configuration, as the command does.
 fn resolved(folder: &TempDir) -> crate::config::Config {
     let mut settings = Settings::new();
     for LegacySetting { key, value, file, line } in read_in(folder).expect("read").settings {

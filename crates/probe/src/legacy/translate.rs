@@ -1,4 +1,4 @@
-//! The translation of OFCProbe's and P4RCProbe's keys to this probe's settings.
+//! Translates the keys of OFCProbe and P4RCProbe to the settings of this probe.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,8 @@ use super::properties::{Properties, Property};
 use super::{Legacy, LegacyError, LegacyFault, LegacySetting, place};
 use crate::topology::{Survey, survey_graphml, survey_links};
 
-/// The keys of the original tools that become settings, or that change the meaning of other keys.
+/// The keys of the original tools that become settings here, or that change the meaning of other
+/// keys.
 const TRANSLATED: &[&str] = &[
     "config.southbound_protocol",
     "config.protocol_version",
@@ -49,8 +50,9 @@ const TRANSLATED: &[&str] = &[
     "statsConfig.modules",
 ];
 
-/// The keys of the original tools that have no counterpart. Each comes with the value that
-/// describes this probe's behaviour, and with the reason why there is no counterpart.
+/// The keys of the original tools that have no counterpart here. The second value is the value of
+/// the key that describes how this probe behaves, and the third is the reason for having no
+/// counterpart.
 const WITHOUT_COUNTERPART: &[(&str, &str, &str)] = &[
     ("config.onosControlled", "false", "OpenFlow switches need no registration with ONOS"),
     ("switchConfig.sendFlag", "true", "packet-ins are always sent"),
@@ -70,7 +72,7 @@ const WITHOUT_COUNTERPART: &[(&str, &str, &str)] = &[
 ];
 
 /// The names of the statistics modules of the original tools. This probe always measures what they
-/// measure, except for the last two.
+/// measure, except for the last two modules.
 const MODULES: &[&str] = &["PPS", "RTT", "TSL", "QLM", "FLOWRPC", "CPU", "RAM"];
 
 pub(super) fn translate(path: &Path, properties: Properties) -> Result<Legacy, LegacyError> {
@@ -97,23 +99,24 @@ pub(super) fn translate(path: &Path, properties: Properties) -> Result<Legacy, L
     }
 }
 
-/// A value of the translated file and its line number, which is 0 if the value is the default.
+/// A value in the translated file and its line number. The number is 0 if the file lacks the value,
+/// so that the default applies.
 #[derive(Clone, Copy, Debug)]
 struct Given<T> {
     value: T,
     line: usize,
 }
 
-/// The switches, links and hosts that the translated file defines.
+/// The switches and hosts that the translated file defines.
 struct Network {
     switches: u64,
     first_id: u64,
-    /// The number of hosts behind each switch. The original tools have hosts only if links and ARP
-    /// are on.
+    /// The number of hosts behind each switch, or `None` without hosts. The original tools have
+    /// hosts only if links and ARP are enabled.
     hosts: Option<f64>,
 }
 
-/// The translation in progress of one `config.ini`.
+/// The state while one `config.ini` is translated.
 struct Translator {
     file: PathBuf,
     properties: Properties,
@@ -154,7 +157,7 @@ impl Translator {
         }
     }
 
-    /// Translates the protocol, and returns whether it is P4Runtime.
+    /// Translates the choice of the protocol. Returns whether the protocol is P4Runtime.
     fn protocol(&mut self) -> bool {
         let protocol = self.text("config.southbound_protocol", "openflow");
         let p4runtime = match protocol.value.as_str() {
@@ -226,7 +229,7 @@ impl Translator {
         self.set("p4runtime.first-port", &first_port.to_string(), port.line);
     }
 
-    /// Translates switches, links and hosts.
+    /// Translates the settings of switches, links and hosts.
     fn network(&mut self) -> Network {
         let threads = self.number_from("config.threadCount", 1, 1);
         self.set("threads", &threads.value.to_string(), threads.line);
@@ -296,8 +299,8 @@ impl Translator {
         Network { switches: count.value, first_id: first_id.value, hosts }
     }
 
-    /// Translates the topology. Returns it with the ports that it requires and the line that sets
-    /// it.
+    /// Translates the topology. Returns it together with its size and the number of the line that
+    /// defines it, or `None` if there is none.
     fn topology(
         &mut self,
         has_topology: Given<bool>,
@@ -334,7 +337,7 @@ impl Translator {
         Some((Topology { setting, nodes }, survey, line))
     }
 
-    /// Translates rate, arrivals and addresses.
+    /// Translates the rate, the arrival times and the addresses of packets.
     fn traffic(&mut self, network: &Network) -> Base {
         let fill = self.number_from("trafficGenConfig.fillThreshold", 500, 1);
         let per_event = self.number_from("trafficGenConfig.countPerEvent", 1, 1);
@@ -401,7 +404,8 @@ impl Translator {
         }
     }
 
-    /// Returns the times between the events of every switch, and the line that sets them.
+    /// Returns the times between the events at which every switch sends packets, and the number of
+    /// the line that defines them.
     fn interval(&mut self) -> (Interval, usize) {
         let kind = self.number("trafficGenConfig.iatType", 0);
         let iat = self.number_from("trafficGenConfig.IAT", 100, 1);
@@ -478,8 +482,8 @@ impl Translator {
         }
     }
 
-    /// Returns the path of a file that the original tools look for in their working directory, and
-    /// this program in the folder of `config.ini`.
+    /// Returns the path of a file that `config.ini` names. The original tools look for the file in
+    /// their working directory, and this program in the folder of `config.ini`.
     fn beside(&self, name: &str) -> PathBuf {
         self.file.parent().unwrap_or(Path::new("")).join(name)
     }
@@ -561,13 +565,14 @@ impl Translator {
 
 /// The topology that the translated file defines.
 struct Topology {
-    /// The value of `switches.topology`, or `None` if the file defines only the number of switches.
+    /// The value for the setting `switches.topology`, or `None` if the file defines only the number
+    /// of switches.
     setting: Option<String>,
-    /// The number of switches, if the file defines it.
+    /// The number of switches, if the topology defines it.
     nodes: Option<u64>,
 }
 
-/// Formats a note that begins with the file and the line.
+/// Formats a note that begins with the file name and the line number.
 pub(super) fn noted(file: &Path, line: usize, text: &str) -> String {
     let mut note = String::new();
     // Writing to a string cannot fail.

@@ -1,8 +1,8 @@
-//! One trial of a test: the preparation of the network, followed by the test's procedure.
+//! Runs one trial of a test: prepares the network, and then follows the test's procedure.
 //!
 //! A [`Bench`] stands between an edge, which owns the sockets and the clock, and a [`Procedure`],
 //! which is a state machine over observed events. Neither the bench nor the procedure reads a
-//! clock: the edge passes the time, and asks when it must call again.
+//! clock: the edge passes the time, and queries when it must call again.
 
 use std::collections::VecDeque;
 
@@ -10,22 +10,24 @@ use super::emulator::{Device, Emulator};
 use super::seen::{Order, Seen, What};
 use crate::metrics::Unit;
 
-/// The time between the announcements of two hosts, in nanoseconds. Announcements that are all sent
-/// at once would load the controller.
+/// The time between the announcements of two hosts, in nanoseconds. If all hosts announced
+/// themselves at the same time, the controller would be overloaded.
 const ANNOUNCEMENT: u64 = 10_000_000;
-/// The time in nanoseconds without any session after which the controller counts as lost. It is
-/// short, because a controller that ends sessions on purpose accepts new ones immediately.
+/// The time in nanoseconds after which the controller counts as lost if no switch has a session
+/// with it. It is short, because a controller that ends sessions on purpose accepts new ones
+/// immediately.
 const GONE: u64 = 1_000_000_000;
-/// The mean number of crossings per link and announcement above which announcements must be
-/// circulating in a loop. A flooded announcement crosses each link only once.
+/// The number of times that an announcement may cross each link on average. If announcements cross
+/// links more often, they circulate in a loop, since a flooded announcement crosses each link only
+/// once.
 const CIRCLES: u64 = 64;
 
 /// The result of a trial.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Measured {
-    /// The value in the unit of the test, or `None` where it could not be measured.
+    /// The measured value in the unit of the test, or `None` if it could not be measured.
     pub(crate) value: Option<f64>,
-    /// The figures of the trial besides its value, each with its name and unit.
+    /// The figures of the trial in addition to its value, each with its name and unit.
     pub(crate) figures: Vec<(&'static str, f64, Unit)>,
     /// A remark for the reader. If there is no value, it explains why.
     pub(crate) remark: Option<String>,
@@ -54,7 +56,7 @@ impl Measured {
         Self { value: Some(value), ..Self::default() }
     }
 
-    /// Creates the result of a trial for which the controller was not reached.
+    /// Creates the result of a trial in which the controller was not reached, with the reason.
     pub(crate) fn without_controller(reach: Reach, why: impl Into<String>) -> Self {
         Self { reach, ..Self::failed(why) }
     }
@@ -65,21 +67,21 @@ impl Measured {
     }
 }
 
-/// The procedure of a test, as a state machine.
+/// The procedure of a test. It is a state machine that reacts to events and to the time.
 pub(crate) trait Procedure {
-    /// Returns whether the procedure begins before any switch is connected. Such a procedure orders
-    /// the connections itself.
+    /// Returns whether the procedure begins before any switch has connected. Such a procedure
+    /// orders the switches to connect itself.
     fn begins_unconnected(&self) -> bool {
         false
     }
 
-    /// Returns whether the procedure continues when all sessions have ended. Such a procedure stops
-    /// a controller on purpose.
+    /// Returns whether the procedure continues when all sessions have ended. A procedure does so if
+    /// it stops a controller on purpose.
     fn outlives_controller(&self) -> bool {
         false
     }
 
-    /// Begins the test, and appends its first orders to `orders`. All switches are connected by
+    /// Begins the test, and appends its first orders to `orders`. All switches have connected by
     /// then, unless [`Procedure::begins_unconnected`] returns true.
     fn begin(&mut self, now: u64, orders: &mut Vec<Order>);
 
@@ -97,23 +99,25 @@ pub(crate) trait Procedure {
     fn measured(&self) -> Option<Measured>;
 }
 
-/// The parameters of the phases before a procedure. Times are in nanoseconds.
+/// The parameters for preparing the network before a procedure begins. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Preparation {
     /// The number of controllers with which each switch must have a session.
     pub(crate) controllers: usize,
-    /// The time that the switches have to connect, in nanoseconds.
+    /// The time within which all switches must connect, in nanoseconds.
     pub(crate) patience: u64,
-    /// The time that the controller has to discover the topology before hosts announce themselves.
-    /// After the announcements, it has half of this time to learn of the hosts.
+    /// The time, in nanoseconds, that the controller has to discover the topology before hosts
+    /// announce themselves. After the announcements, it has half of this time to learn of the
+    /// hosts.
     pub(crate) settle: u64,
-    /// The least time between the starts of two connections, or 0 if all start at once.
+    /// The least time between the starts of two connections, in nanoseconds, or 0 if all start at
+    /// the same time.
     pub(crate) connect_spacing: u64,
-    /// Whether hosts announce themselves.
+    /// Whether hosts announce themselves before the procedure begins.
     pub(crate) announces: bool,
 }
 
-/// The phase of a trial.
+/// The phase of a trial: the preparation of the network, the procedure, and the end.
 enum Phase {
     New,
     Connecting { until: u64 },
@@ -124,25 +128,25 @@ enum Phase {
     Over(Measured),
 }
 
-/// The state of a trial.
+/// A trial: the emulated network, the procedure of the test, and how far the trial has come.
 pub(crate) struct Bench<D> {
     pub(crate) emulator: Emulator<D>,
     procedure: Box<dyn Procedure>,
     preparation: Preparation,
     phase: Phase,
-    /// The number of sessions that each switch still needs before it is ready.
+    /// The number of sessions that each switch must still open to be ready.
     missing: Vec<usize>,
-    /// The switches that are to connect, in order.
+    /// The switches that must connect next, in order.
     waiting: VecDeque<u32>,
     /// The earliest time at which the next switch may connect.
     connect_at: u64,
     crossed: u64,
     last_error: Option<String>,
-    /// Whether any switch was ever ready.
+    /// Whether any switch was ready at some time.
     ever_ready: bool,
-    /// Whether all switches were ready at some time.
+    /// Whether all switches were ready together at some time.
     was_ready: bool,
-    /// The time since which no switch has had a session, if all switches had lost theirs.
+    /// The time at which the last session ended, or `None` while any switch has a session.
     gone_since: Option<u64>,
 }
 
@@ -172,8 +176,8 @@ impl<D: Device> Bench<D> {
         }
     }
 
-    /// Performs everything that is due at `now`, and appends to `edge` the orders that the edge
-    /// must carry out.
+    /// Performs everything that is due at `now`. Orders that the edge must carry out are appended
+    /// to `edge`.
     pub(crate) fn turn(&mut self, now: u64, edge: &mut Vec<Order>) {
         let mut orders = Vec::new();
         loop {
@@ -192,7 +196,7 @@ impl<D: Device> Bench<D> {
         }
     }
 
-    /// Appends to `edge` an order to connect for each waiting switch whose time has come.
+    /// Appends an order to connect to `edge` for each waiting switch that may connect now.
     fn connect(&mut self, now: u64, edge: &mut Vec<Order>) {
         while self.connect_at <= now
             && let Some(switch) = self.waiting.pop_front()
@@ -202,8 +206,8 @@ impl<D: Device> Bench<D> {
         }
     }
 
-    /// Returns the time by which [`Bench::turn`] must be called again: 0 for an immediate call, or
-    /// `u64::MAX` if the trial is over.
+    /// Returns the time by which [`Bench::turn`] must be called again. It is 0 if the call must
+    /// follow immediately, and `u64::MAX` if the trial is over.
     pub(crate) fn due(&self) -> u64 {
         match &self.phase {
             _ if self.emulator.has_seen() => 0,
@@ -213,13 +217,14 @@ impl<D: Device> Bench<D> {
         }
     }
 
-    /// Returns the time at which the next switch connects, or `u64::MAX` if no switch is waiting.
+    /// Returns the time at which the next waiting switch connects, or `u64::MAX` if no switch is
+    /// waiting.
     fn connection_at(&self) -> u64 {
         if self.waiting.is_empty() { u64::MAX } else { self.connect_at }
     }
 
-    /// Returns the time at which the controller will count as lost unless a session is opened
-    /// before, or `u64::MAX` if some session is open.
+    /// Returns the time at which the controller counts as lost unless a session is opened before,
+    /// or `u64::MAX` if it does not count as gone.
     fn gone_at(&self) -> u64 {
         self.gone_since.map_or(u64::MAX, |since| since.saturating_add(GONE))
     }

@@ -1,5 +1,5 @@
-//! The edge of a trial: the sockets, the clock and the threads between the emulated network and the
-//! controller.
+//! The edge of a trial: the sockets, the clock and the threads that connect the emulated network to
+//! the controller.
 
 mod desk;
 mod openflow;
@@ -26,20 +26,20 @@ pub(super) use p4runtime_events::Events;
 /// A function that announces the switches of a trial to the controller.
 pub(super) type Announce<'a> = &'a dyn Fn() -> Result<(), TrialError>;
 
-/// The longest sleep of the loop in nanoseconds. It bounds the delay until an interrupt takes
-/// effect.
+/// The longest time in nanoseconds for which the loop sleeps. An interrupt takes effect after this
+/// time at the latest.
 const LOOK: u64 = 50_000_000;
-/// The longest sleep of the loop in nanoseconds while the thread for slow work ([`Desk`]) has a
-/// task.
+/// The longest time in nanoseconds for which the loop sleeps while the thread for slow work
+/// ([`Desk`]) is busy.
 const DESK_LOOK: u64 = 200_000;
 
-/// The fields that the edges of both control protocols share.
+/// The state that the edges of both control protocols have in common.
 pub(super) struct EdgeContext<'a> {
     pub(super) clock: Clock,
     pub(super) interrupt: &'a AtomicBool,
     desk: Desk,
-    /// Whether the number of flow entries is read from the northbound interface rather than from
-    /// the switches.
+    /// Whether the northbound interface reports the number of flow entries. If not, the switches'
+    /// entries are counted.
     counts_flows: bool,
 }
 
@@ -58,8 +58,8 @@ impl<'a> EdgeContext<'a> {
         self.interrupt.load(Ordering::Relaxed)
     }
 
-    /// Lets the bench perform everything that is due, passes slow orders to the [`Desk`], and
-    /// returns the orders that the caller must carry out.
+    /// Makes the bench perform everything that is due, and passes slow orders to the [`Desk`].
+    /// Returns the orders that the caller must carry out.
     fn turn<D: Device>(&mut self, bench: &mut Bench<D>) -> Vec<Order> {
         while let Some(seen) = self.desk.answer() {
             bench.emulator.note(seen.at, seen.what);
@@ -79,7 +79,7 @@ impl<'a> EdgeContext<'a> {
             .collect()
     }
 
-    /// Returns the time in nanoseconds until the edge must continue, for which it may sleep.
+    /// Returns for how many nanoseconds the edge may sleep until it must continue.
     fn sleep<D: Device>(&self, bench: &Bench<D>) -> u64 {
         let most = if self.desk.is_busy() { DESK_LOOK } else { LOOK };
         bench.due().saturating_sub(self.clock.now()).min(most)

@@ -1,10 +1,10 @@
-//! The data plane that a test of RFC 8456 emulates: switches, links and hosts.
+//! The emulated network in which a test of RFC 8456 runs: switches, links and hosts.
 //!
 //! A packet that a switch sends out of a port crosses the link at this port, is matched with the
 //! flow rules of the switch at the other end, and so on, until it reaches a host or the controller,
 //! or is dropped. Links take no time. Events that a test must know of are recorded as [`Seen`]. The
-//! emulator has no sockets and no clock: the caller passes the time, as nanoseconds on its own
-//! clock.
+//! emulator has no sockets and no clock: the caller passes the time, in nanoseconds on a clock of
+//! its own.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -14,24 +14,25 @@ use super::seen::{Seen, What};
 use crate::topology::{Port, SwitchIndex, Topology};
 use crate::traffic::{Host, Hosts, RunKey, is_discovery, read_id};
 
-/// The maximum number of links that a packet may cross. The limit ends loops, since switches need
-/// not decrement a TTL.
+/// The maximum number of links that a packet may cross. This limit is needed because switches need
+/// not decrement a TTL, so a packet could circulate forever.
 const MAX_HOPS: u32 = 64;
 
 /// The data plane of an emulated switch.
 pub(crate) trait Device {
-    /// Processes a packet that arrives at a port, and appends the packets that leave by ports to
+    /// Processes a packet that arrives at a port, and appends the packets that leave the switch to
     /// `left`. Returns whether a packet was sent to a controller.
     fn arrive(&mut self, port: u16, frame: &[u8], now: u64, left: &mut Vec<Left>) -> bool;
 
-    /// Sets the state of the link at a port. Returns whether a controller was notified.
+    /// Sets whether the link at a port is up. Returns whether a controller was notified of a
+    /// change.
     fn set_link(&mut self, port: u16, is_up: bool, now: u64) -> bool;
 
     /// Returns the number of flow entries that controllers have installed.
     fn entries(&self) -> usize;
 
-    /// Sends the message `number` of a series of invalid messages to the controller. Returns
-    /// whether the switch has a controller.
+    /// Sends an invalid message to the controller, the one with the number `number` in a fixed
+    /// series. Returns whether the switch has a controller.
     fn send_invalid(&mut self, number: u64, now: u64) -> bool;
 }
 
@@ -41,14 +42,14 @@ pub(crate) struct Emulator<D> {
     topology: Topology,
     hosts: Hosts,
     key: RunKey,
-    /// The ends of all links that are down. It contains both ends of each such link.
+    /// The ports whose links are down. Both ends of such a link are contained.
     down: BTreeSet<(SwitchIndex, Port)>,
     /// The switches that are powered off.
     off: BTreeSet<u32>,
     seen: Vec<Seen>,
 }
 
-/// A packet on its way over a link to a switch.
+/// A packet that is on its way to a port of a switch.
 struct Moving {
     switch: u32,
     port: u16,
@@ -74,7 +75,7 @@ impl<D: Device> Emulator<D> {
         self.key
     }
 
-    /// Returns the number of flow entries at all switches together.
+    /// Returns the total number of flow entries at all switches.
     pub(crate) fn entries(&self) -> usize {
         self.devices.iter().map(Device::entries).sum()
     }
@@ -107,7 +108,7 @@ impl<D: Device> Emulator<D> {
         self.carry(moving, now);
     }
 
-    /// Sets the state of the link at a port. The switches at both ends notify their controllers.
+    /// Sets whether the link at a port is up. The switches at both ends notify their controllers.
     pub(crate) fn set_link(&mut self, switch: u32, port: Port, is_up: bool, now: u64) {
         let near = (SwitchIndex(switch), port);
         let Some(far) = self.topology.peer(near.0, near.1) else { return };
@@ -129,8 +130,8 @@ impl<D: Device> Emulator<D> {
         }
     }
 
-    /// Switches a switch off or on, which takes its links down or brings them up for its
-    /// neighbours.
+    /// Switches a switch on or off. Its links come up or go down at the same time, which its
+    /// neighbours notice.
     pub(crate) fn set_power(&mut self, switch: u32, is_on: bool, now: u64) {
         if is_on {
             self.off.remove(&switch)

@@ -1,15 +1,16 @@
-//! The invalid messages of section 5.3.1: messages with incorrect fields, and invalid notifications
-//! of failures.
+//! The invalid messages for the test of exception handling (section 5.3.1): messages with incorrect
+//! fields, and invalid notifications of failures.
 
 use openflow::Version;
 use openflow::wire::MessageType;
 use p4runtime::proto::v1::{self, stream_error::Details, stream_message_response::Update};
 
-/// The number of kinds of invalid messages, which are sent in turn.
+/// The number of kinds of invalid messages. The kinds are sent in turn.
 pub(crate) const KINDS: u64 = 4;
 
-/// Appends the message `number` of a series of invalid OpenFlow messages. Each has a correct
-/// length, so that a controller finds the start of the next message, and invalid content.
+/// Appends an invalid OpenFlow message, the one with the number `number` in a fixed series. Each
+/// has a correct length, so that a controller finds the start of the next message, but invalid
+/// content.
 pub(crate) fn openflow(version: Version, number: u64, out: &mut Vec<u8>) {
     let (kind, body): (u8, &[u8]) = match number % KINDS {
         // This error refers to a request that the controller never sent.
@@ -31,12 +32,12 @@ pub(crate) fn openflow(version: Version, number: u64, out: &mut Vec<u8>) {
 
 /// The gRPC status code `google.rpc.Code.INTERNAL`.
 const INTERNAL: i32 = 13;
-/// An object id that no P4Info contains, because its prefix belongs to no kind of object (P4Runtime
-/// 1.5, section "ID Allocation").
+/// An object ID that no P4Info can contain, because its prefix does not stand for any kind of
+/// object (P4Runtime 1.5, section "ID Allocation").
 const NOTHING: u32 = 0x7e00_0001;
 
-/// Returns the message `number` of a series of messages that a P4Runtime switch may send. Each is
-/// well formed and has invalid content.
+/// Returns an invalid P4Runtime message, the one with the number `number` in a fixed series. Each
+/// is well formed but has invalid content.
 pub(crate) fn p4runtime(number: u64) -> v1::StreamMessageResponse {
     let update = match number % KINDS {
         // This error refers to a packet that the controller never sent.

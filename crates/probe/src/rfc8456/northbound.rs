@@ -1,5 +1,5 @@
-//! The controller's northbound interface, which reports the topology and the flows that the
-//! controller knows, and provisions paths.
+//! The northbound interface of a controller. It reports the topology and the flows that the
+//! controller knows, and accepts requests to provision paths.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -14,10 +14,10 @@ use crate::netcfg;
 
 /// The timeout of one request.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// The priority of the flow rules that provision paths.
+/// The priority of the flow rules for paths.
 const PRIORITY: u16 = 100;
 
-/// A northbound interface of a controller, and how to use it.
+/// The kind of northbound interface that a controller has, with its address.
 #[derive(Debug, Clone)]
 pub(crate) enum Northbound {
     /// The REST interface of os-ken and Ryu: `ofctl_rest` and `rest_topology`.
@@ -28,15 +28,16 @@ pub(crate) enum Northbound {
         base: String,
         authorization: String,
         first_id: u64,
-        /// The function that returns the controller's name for a switch, given the switch's number.
+        /// Returns the controller's name for the switch with a given number.
         name: fn(u64) -> String,
     },
-    /// A command of the user that answers queries and provisions paths.
+    /// A command that the user provides. It answers queries and provisions paths.
     Command { command: String, first_id: u64 },
 }
 
 impl Northbound {
-    /// Returns the northbound interface that the configuration names, if there is one.
+    /// Returns the northbound interface that the configuration specifies, or `None` if it specifies
+    /// none.
     ///
     /// # Errors
     ///
@@ -75,7 +76,8 @@ impl Northbound {
         }))
     }
 
-    /// Returns the numbers of switches and unidirectional links that the controller knows.
+    /// Returns the number of switches and the number of unidirectional links that the controller
+    /// knows.
     pub(crate) fn topology(&self) -> Result<Census, String> {
         let count = |value: &Value| value.as_array().map_or(0, |list| list.len() as u64);
         match self {
@@ -126,7 +128,7 @@ impl Northbound {
     }
 
     /// Makes the controller install the flow rules of a path. The rule of the last switch is
-    /// installed first, so that a packet never follows a path that ends halfway.
+    /// installed first, so that no packet follows a path that ends halfway.
     pub(crate) fn provision(&self, path: &[Hop]) -> Result<(), String> {
         let hops = path.iter().rev();
         match self {
@@ -178,7 +180,8 @@ impl Northbound {
     }
 }
 
-/// Parses a command's answer to a query of the topology, such as `{"switches": 4, "links": 8}`.
+/// Parses the output of the user's command for a query of the topology, such as `{"switches": 4,
+/// "links": 8}`.
 ///
 /// # Errors
 ///
@@ -207,8 +210,8 @@ fn read(
     Ok(serde_json::from_str(&text).unwrap_or(Value::Null))
 }
 
-/// Returns a flow rule in the JSON format of `ofctl_rest`, with the field names of either OpenFlow
-/// version.
+/// Returns a flow rule in the JSON format of `ofctl_rest`. Its field names are valid for OpenFlow
+/// 1.0 and 1.3.
 fn ofctl_entry(first_id: u64, hop: &Hop) -> Value {
     json!({
         "dpid": first_id + u64::from(hop.switch),
@@ -245,8 +248,8 @@ fn address(mac: [u8; 6]) -> String {
     mac.map(|byte| format!("{byte:02x}")).join(":")
 }
 
-/// Runs a command of the user, and returns its output. `ask` is passed in the environment variable
-/// `PLANIMETER_ASK`, and `input` on the standard input.
+/// Runs a command that the user provides, and returns its output. `ask`, the kind of query, is
+/// passed in the environment variable `PLANIMETER_ASK`, and `input` on the standard input.
 pub(crate) fn shell(command: &str, ask: Option<&str>, input: &str) -> Result<String, String> {
     let failed = |error: std::io::Error| format!("`{command}`: {error}");
     let mut shell = Command::new("sh");

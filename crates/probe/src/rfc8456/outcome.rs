@@ -1,5 +1,5 @@
-//! The result of a run of the benchmark, with the contents that RFC 8456, section 4.8, requires of
-//! a report.
+//! The result of a run of the benchmark. It contains everything that RFC 8456, section 4.8,
+//! requires in a report.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub struct BenchmarkResult {
     pub provenance: Provenance,
     /// Whether everything that was requested was measured.
     pub completion: Completion,
-    /// The resolved configuration: key to value, with every key present.
+    /// The resolved configuration, which contains every key with its value.
     pub configuration: BTreeMap<String, String>,
     /// The parameters that RFC 8456 requires in a report.
     pub parameters: Parameters,
@@ -41,10 +41,11 @@ pub struct BenchmarkResult {
     pub controller_was_out_of_reach: bool,
 }
 
-/// The parameters of the measurement and of the network (RFC 8456, section 4.8).
+/// The parameters of the measurement and of the emulated network (RFC 8456, section 4.8).
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Parameters {
-    /// The address at which the controller was reached, or at which it reached the switches.
+    /// The address of the controller (OpenFlow), or the addresses of the switches to which the
+    /// controller connected (P4Runtime).
     pub controller: String,
     /// The addresses of standby controllers.
     pub standby: Vec<String>,
@@ -77,8 +78,8 @@ pub struct TestOutcome {
     pub test: Test,
     /// The section of RFC 8456 that defines the test.
     pub section: String,
-    /// The conditions under which the figure was measured, such as `path provisioning time, 1 %
-    /// invalid`, or `None` for the figure that RFC 8456 defines.
+    /// The conditions of the measurement, such as `path provisioning time, 1 % invalid messages`.
+    /// It is `None` for the figure that RFC 8456 itself defines.
     pub variant: Option<String>,
     /// The unit of the value.
     pub unit: Unit,
@@ -86,17 +87,17 @@ pub struct TestOutcome {
     pub trials: Vec<TrialOutcome>,
     /// The mean over the trials that had a value.
     pub value: Option<Estimate>,
-    /// The relative difference between the value and the value without a disturbance: 0.1 means a
-    /// tenth more.
+    /// The relative difference between this value and the value without a disturbance: 0.1 means
+    /// that this value is a tenth higher.
     pub deviation: Option<f64>,
 }
 
 /// The outcome of one trial.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TrialOutcome {
-    /// The value in the unit of the test (absent where it could not be measured).
+    /// The value in the unit of the test (absent if it could not be measured).
     pub value: Option<f64>,
-    /// The figures of the trial besides its value.
+    /// The figures of the trial in addition to its value.
     pub figures: Vec<Figure>,
     /// A remark for the reader. If there is no value, it explains why.
     pub remark: Option<String>,
@@ -125,7 +126,7 @@ impl TestOutcome {
         self.value.is_some()
     }
 
-    /// Computes the mean of the trials' values and stores it.
+    /// Computes the mean of the trials' values, and stores it in `value`.
     pub(crate) fn summarize(&mut self) {
         let values: Vec<f64> = self.trials.iter().filter_map(|trial| trial.value).collect();
         self.value = Estimate::of(&values);

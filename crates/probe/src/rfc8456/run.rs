@@ -1,4 +1,4 @@
-//! A whole run of the benchmark: every requested test, with its trials.
+//! Runs the benchmark: every requested test, with all its trials.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -26,27 +26,29 @@ use crate::run::{RunContext, RunError, Watcher, between};
 use crate::topology::{Topology, switches_described};
 use crate::trial::{TrialError, address, announce};
 
-/// The shares of invalid messages that RFC 8456, section 5.3.1, requires, each with its
-/// description.
+/// The shares of invalid messages with which RFC 8456, section 5.3.1, requires a measurement, each
+/// with its description.
 const INVALID: [(f64, &str); 2] = [(0.01, "1 % invalid messages"), (0.02, "2 % invalid messages")];
-/// The number of attacks per path (RFC 8456, section 5.3.2).
+/// The number of attack packets or connections for each path that is offered (RFC 8456, section
+/// 5.3.2).
 const ATTACKS: f64 = 10.0;
 
-/// An observer of a run's progress.
+/// An observer of a run's progress, such as a display.
 pub trait BenchmarkWatcher {
     /// Called when a trial is about to begin.
     fn trial_begins(&mut self, description: &str);
-    /// Called when a trial ended. `result` contains all results so far, and is marked as partial.
+    /// Called when a trial has ended. `result` contains all results so far, and is marked as
+    /// partial.
     fn trial_ended(&mut self, result: &BenchmarkResult);
 }
 
 /// Runs the tests. If there is a `rehearsal`, each pipeline that the controller pushes to P4Runtime
-/// switches is first tried in it.
+/// switches is tried in it first.
 ///
 /// # Errors
 ///
-/// Returns an error if a trial cannot be set up, or if something other than the controller fails. A
-/// controller that fails a test is not an error but a result.
+/// Returns an error if a trial cannot be set up, or if something other than the controller fails.
+/// If the controller fails a test, the result says so, and no error is returned.
 pub fn run(
     config: &Config,
     tests: Tests,
@@ -91,7 +93,7 @@ pub fn run(
     Ok(runner.finish())
 }
 
-/// The state of a run of RFC 8456 tests.
+/// The state while the tests of RFC 8456 are run.
 struct Runner<'a> {
     config: &'a Config,
     context: RunContext,
@@ -102,8 +104,8 @@ struct Runner<'a> {
     trials: u32,
     /// Whether the controller was reached in any trial.
     was_reached: bool,
-    /// The reason why the controller was not reached in a trial, if the configuration has no
-    /// command that restarts it.
+    /// The reason why the controller was not reached in a trial. It is set only if no command
+    /// restarts the controller, and then ends the run.
     missed: Option<String>,
 }
 
@@ -160,7 +162,8 @@ impl Runner<'_> {
         }
     }
 
-    /// Runs the given tests once without a disturbance, and then under each of the disturbances.
+    /// Runs the tests in `parts` without a disturbance first, and then under each of the
+    /// disturbances.
     fn disturbed(
         &mut self,
         test: Test,
@@ -248,8 +251,8 @@ impl Runner<'_> {
         measured
     }
 
-    /// Records whether the controller was reached. If it was not and no command restarts it, no
-    /// further trial is run.
+    /// Records whether the controller was reached. If it was not and no command restarts it, the
+    /// run ends.
     fn note_reach(&mut self, measured: &Measured) {
         let is_reached = measured.reach == Reach::Reached;
         self.was_reached |= is_reached || measured.reach == Reach::Lost;
@@ -258,12 +261,13 @@ impl Runner<'_> {
         }
     }
 
-    /// Returns whether the run is over, so that no further trial is run.
+    /// Returns whether the run is over, so that no further trial must be run.
     fn is_over(&self) -> bool {
         self.is_interrupted() || self.missed.is_some()
     }
 
-    /// Runs the user's command before every trial but the first.
+    /// Runs the command that the user configured to run between trials. Does nothing before the
+    /// first trial.
     fn between(&mut self) -> Result<(), RunError> {
         self.trials += 1;
         if self.trials > 1 {
@@ -272,8 +276,8 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Runs the measurement of packet-ins of [`crate::run()`] as one trial of a test. Every packet
-    /// becomes a packet-in, whatever flow rules there are.
+    /// Performs a measurement by [`crate::run()`] as one trial of a test. Every packet becomes a
+    /// packet-in, whether or not there are flow rules for it.
     fn probe(&mut self, change: impl FnOnce(&mut Config)) -> Result<RunResult, RunError> {
         self.between()?;
         let mut config = self.config.clone();
@@ -293,8 +297,8 @@ impl Runner<'_> {
         crate::run::run(&config, context, &mut NoWatcher)
     }
 
-    /// Measures the number of control sessions (section 5.2.1) over P4Runtime: the number of
-    /// switches with which the controller opens a session in time.
+    /// Measures the capacity of control sessions (section 5.2.1) over P4Runtime. It is the number
+    /// of switches with which the controller opens a session in time.
     fn sessions(&mut self) -> Result<Measured, RunError> {
         let switches = self.config.rfc8456.switches;
         let result = self.probe(|config| {
@@ -388,8 +392,9 @@ impl Runner<'_> {
         Ok(measured)
     }
 
-    /// Returns the rate of messages from which the rate of invalid messages is computed. It is the
-    /// result of section 5.1.3, or the configured rate of paths if that section was not measured.
+    /// Returns the message rate from which the rate of invalid messages is computed, as a share of
+    /// it. It is the result of section 5.1.3, or the configured rate of paths if that section was
+    /// not measured.
     fn message_rate(&mut self) -> f64 {
         let found =
             self.result.tests.iter().find(|outcome| outcome.test == Test::MessageProcessingRate);
@@ -445,8 +450,8 @@ impl Runner<'_> {
     }
 }
 
-/// Returns the result of a trial in which the measurement of packet-ins yielded no figure. Its
-/// remark states the reason.
+/// Returns the result of a trial in which [`crate::run()`] measured nothing. Its remark states the
+/// reason.
 fn unanswered(result: RunResult) -> Measured {
     let reach = match result.controller_was_out_of_reach() {
         true => Reach::NotReached,
@@ -459,7 +464,7 @@ fn unanswered(result: RunResult) -> Measured {
     Measured::without_controller(reach, why)
 }
 
-/// Returns the reason why a test cannot be run with this configuration, or `None` if it can.
+/// Returns the reason why a test cannot be run with this configuration, or `None` if it can be run.
 fn not_possible(config: &Config, test: Test) -> Option<&'static str> {
     let is_openflow = config.protocol != Protocol::P4Runtime;
     match test {
@@ -483,15 +488,15 @@ fn not_possible(config: &Config, test: Test) -> Option<&'static str> {
     }
 }
 
-/// Returns the topology of the first `switches` switches. Each switch has the ports that its links
-/// need.
+/// Returns the topology of the first `switches` switches. Each switch has as many ports as its
+/// links need.
 fn network(source: &TopologySource, switches: u32) -> Result<Topology, RunError> {
     Ok(Topology::build(source, switches, u16::MAX).map_err(TrialError::Topology)?)
 }
 
-/// Returns the smallest and the largest number of switches in the search for the network discovery
-/// size. Neither exceeds `limit`. The last switch of either network has a link. Returns `None` if
-/// the topology has no links.
+/// Returns the range of network sizes, in switches, in which the network discovery size is searched
+/// for. No size exceeds `limit`, and the last switch of the smallest and of the largest network has
+/// a link. Returns `None` if the topology has no links.
 fn switches_to_discover(
     source: &TopologySource,
     limit: u32,
@@ -500,8 +505,8 @@ fn switches_to_discover(
     Ok(network(source, described)?.linked_prefixes())
 }
 
-/// Returns the network discovery size of a topology that was discovered completely. Switches
-/// without links do not count, since discovery frames cannot show them.
+/// Returns the network discovery size for a topology that was discovered completely. Switches
+/// without links do not count, since discovery frames cannot show that the controller knows them.
 fn discovered(topology: &Topology) -> Measured {
     let linked = topology.linked_switch_count();
     let unlinked = topology.switch_count() as f64 - f64::from(linked);
@@ -591,8 +596,8 @@ fn empty_result(
     })
 }
 
-/// A watcher of progress that ignores the trials of a search, which together are one trial of the
-/// benchmark.
+/// A watcher that ignores the progress of a search, since all its trials together are one trial of
+/// the benchmark.
 struct NoWatcher;
 
 impl Watcher for NoWatcher {

@@ -1,5 +1,5 @@
 //! The hosts of a network, the pairs of hosts that communicate, and the packets that they exchange
-//! in the tests of paths.
+//! in the tests of path provisioning.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use super::seen::{Hop, Order};
 use crate::topology::{Port, SwitchIndex, Topology};
 use crate::traffic::{Host, Hosts, MacAddress, PacketId, PathFrames};
 
-/// The hosts of a network and the packets between them.
+/// The hosts of a network, and the packets that are sent between them.
 #[derive(Clone, Debug)]
 pub(crate) struct Scene {
     pub(crate) hosts: Hosts,
@@ -17,7 +17,7 @@ pub(crate) struct Scene {
     switches: Arc<[u32]>,
 }
 
-/// Two hosts behind different switches.
+/// Two hosts at different switches, between which packets are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pair {
     pub(crate) from: Host,
@@ -31,15 +31,15 @@ impl Pair {
 }
 
 impl Scene {
-    /// Creates a scene in which the network connects the hosts of every pair. The hosts are those
-    /// of the largest connected part of the topology.
+    /// Creates a scene with hosts that can all reach each other. They are the hosts in the largest
+    /// connected component of the topology.
     pub(crate) fn new(hosts: Hosts, topology: Topology, frames: PathFrames) -> Self {
         let switches = topology.largest_part().into();
         Self { hosts, topology, frames, switches }
     }
 
-    /// Returns the scene with pairs of hosts of all switches, including pairs that the network does
-    /// not connect.
+    /// Returns the scene extended to the hosts of all switches, even if no path connects some of
+    /// them.
     pub(crate) fn with_all_switches(self) -> Self {
         Self { switches: (0..self.hosts.switches()).collect(), ..self }
     }
@@ -51,9 +51,9 @@ impl Scene {
             .saturating_mul(self.hosts.per_switch())
     }
 
-    /// Returns an ordered pair of hosts behind different switches, or `None` if `number` is beyond
-    /// the last pair. Different numbers yield different pairs. If a switch has several hosts, some
-    /// pairs of adjacent switches are left out.
+    /// Returns the pair of hosts with a given number, or `None` if there are not as many pairs. The
+    /// hosts are at different switches, and different numbers yield different pairs. If switches
+    /// have several hosts, some pairs of hosts at adjacent switches are left out.
     pub(crate) fn pair(&self, number: u32) -> Option<Pair> {
         let (count, per_switch) = (self.count(), self.hosts.per_switch());
         let distances = (count + 1).checked_sub(2 * per_switch).filter(|_| per_switch > 0)?;
@@ -78,14 +78,14 @@ impl Scene {
         (count + 1).saturating_sub(2 * per_switch) * count
     }
 
-    /// Returns an order to send packet `sequence` of a flow between a pair.
+    /// Returns the order to send packet `sequence` of a flow from one host of a pair to the other.
     pub(crate) fn packet(&self, pair: Pair, flow: u32, sequence: u64) -> Order {
         let id = PacketId { switch: flow, sequence };
         Order::Send { host: pair.from, frame: self.frames.between(&pair.from, &pair.to, id) }
     }
 
-    /// Returns an order for the first host of a pair to send a packet from a new source address at
-    /// the port of the pair's first host.
+    /// Returns the order to send a packet with a new source address from the first host of a pair
+    /// to the second one.
     pub(crate) fn stranger(&self, pair: Pair, flow: u32) -> Order {
         let mut from = pair.from;
         let [_, a, b, c] = flow.to_be_bytes();
@@ -94,14 +94,14 @@ impl Scene {
         Order::Send { host: pair.from, frame: self.frames.between(&from, &pair.to, id) }
     }
 
-    /// Returns whether a packet for the MAC address `to` has reached `host` by leaving the switch
-    /// at `port`.
+    /// Returns whether a packet for the MAC address `to` has reached `host`, given the switch and
+    /// the port by which it left the network.
     pub(crate) fn is_at(&self, host: &Host, switch: u32, port: u16, to: [u8; 6]) -> bool {
         (host.switch, host.port.0, host.mac.0) == (switch, port, to)
     }
 
-    /// Returns a shortest path between the hosts of a pair, as flow rules, or `None` if there is no
-    /// path.
+    /// Returns the flow rules of a shortest path from one host of a pair to the other, or `None` if
+    /// there is no path.
     pub(crate) fn path(&self, pair: Pair) -> Option<Vec<Hop>> {
         let count = self.topology.switch_count();
         // A breadth-first search from the destination yields the next hop of each switch.

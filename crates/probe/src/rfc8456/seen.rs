@@ -1,5 +1,5 @@
-//! The events that a test observes at the controller and in the network, and the orders that the
-//! test issues.
+//! The events that a test observes at the controller and in the network, and the orders that a test
+//! gives.
 
 use crate::topology::Port;
 use crate::traffic::{Host, PacketId, RunKey, is_discovery, read_id};
@@ -18,40 +18,41 @@ pub(crate) struct Seen {
 pub(crate) enum What {
     /// The session of a switch with a controller is open.
     Ready { switch: u32, controller: usize },
-    /// The session of a switch ended, or could not be opened, or a P4Runtime switch refused a
+    /// The session of a switch has ended or could not be opened, or a P4Runtime switch refused a
     /// pipeline.
     Lost { switch: u32, controller: usize, was_ready: bool, reason: String },
-    /// The controller made a switch send a discovery frame.
+    /// A switch sent a frame for link discovery on behalf of the controller.
     DiscoverySent { switch: u32 },
-    /// A discovery frame arrived at a port of a switch, which sent it to the controller.
+    /// A frame for link discovery arrived at a port of a switch, which sent it to the controller.
     Discovered { switch: u32, port: u16 },
-    /// A switch sent a packet to the controller. The id is `None` if the packet does not belong to
+    /// A switch sent a packet to the controller. The ID is `None` if the packet does not belong to
     /// the test.
     PacketIn { switch: u32, id: Option<PacketId> },
-    /// The controller made a switch send a packet of the test.
+    /// A switch sent a packet of the test on behalf of the controller.
     PacketOut { switch: u32, id: PacketId },
-    /// The controller changed flow rules. The fields count the rules.
+    /// The controller changed flow rules. The fields are the numbers of rules.
     Rules { installed: u32, removed: u32, refused: u32 },
     /// A packet of the test crossed the link at a port.
     Crossed { switch: u32, port: u16, id: PacketId },
-    /// A packet of the test left a switch by a port to a host.
+    /// A packet of the test left the network by a port at which there is a host, not a link.
     Delivered { switch: u32, port: u16, id: PacketId, to: [u8; 6] },
-    /// A switch notified its controller that the state of one of its links changed.
+    /// A switch notified its controller that one of its links has gone up or down.
     LinkTold { switch: u32 },
-    /// The northbound interface reported the topology, in which each direction of a link counts.
+    /// The northbound interface reported the size of the topology, in which each direction of a
+    /// link counts.
     Topology(Result<Census, String>),
-    /// The request to provision a path at the northbound interface has ended: `asked_at` is the
-    /// time of the request, and `outcome` is its result.
+    /// A request to provision a path at the northbound interface has been answered. `asked_at` is
+    /// the time of the request.
     Provisioned { flow: u32, asked_at: u64, outcome: Result<(), String> },
     /// The northbound interface reported the number of flow entries.
     Flows(Result<u64, String>),
-    /// The command that stops the active controller completed, or failed.
+    /// The command that stops the active controller has completed, or has failed.
     Failed(Result<(), String>),
 }
 
 impl What {
-    /// Returns the event for a packet that a switch sent on behalf of the controller, or `None` if
-    /// the packet does not concern the test.
+    /// Returns the event for a packet that a switch has sent on behalf of the controller, or `None`
+    /// if the packet has nothing to do with the test.
     pub(crate) fn of_packet_out(switch: u32, packet: &[u8], key: RunKey) -> Option<Self> {
         match is_discovery(packet) {
             true => Some(Self::DiscoverySent { switch }),
@@ -69,7 +70,7 @@ pub struct Census {
     pub links: u64,
 }
 
-/// An order that a test issues to the edge or to the emulated network.
+/// An order that a test gives to the edge or to the emulated network.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Order {
     /// The edge connects a switch to all controllers. A P4Runtime switch begins to listen.
@@ -80,22 +81,24 @@ pub(crate) enum Order {
     Link { switch: u32, port: Port, is_up: bool },
     /// The edge switches a switch off or on.
     Power { switch: u32, is_on: bool },
-    /// A switch sends its controller the message `number` of a series of invalid messages.
+    /// A switch sends its controller the invalid message with the number `number` in a fixed
+    /// series.
     Invalid { switch: u32, number: u64 },
     /// The edge queries the northbound interface for the topology.
     AskTopology,
-    /// The edge queries the northbound interface for the number of flows.
+    /// The edge queries the northbound interface, or the switches, for the number of flow entries.
     AskFlows,
     /// The edge makes the northbound interface provision a path.
     Provision { flow: u32, path: Vec<Hop> },
     /// The edge stops the active controller.
     Fail,
-    /// The edge opens a connection to the controller that belongs to no switch, and closes it
-    /// without using it.
+    /// The edge opens a connection to the controller that does not belong to any switch, and closes
+    /// it without using it.
     Attack,
 }
 
-/// A rule on a path: packets between two addresses that arrive at one port leave by another.
+/// A flow rule of a path: packets from one address to another that arrive at one port leave by
+/// another port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Hop {
     pub(crate) switch: u32,

@@ -1,22 +1,22 @@
-//! The search for the largest network that a controller discovers (section 5.2.2). The number of
-//! switches is doubled until a network is not discovered. Then the interval between the largest
-//! discovered and the smallest undiscovered network is halved repeatedly.
+//! Searches for the largest network whose topology a controller discovers (section 5.2.2). The
+//! number of switches is doubled until a network is not discovered. The interval between the
+//! largest discovered and the smallest undiscovered network is then halved repeatedly.
 
 use super::bench::Measured;
 
 /// The result of the search.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Largest {
-    /// The maximum number of switches whose topology was discovered, or 0 if none was.
+    /// The largest number of switches whose topology was discovered, or 0 if none was.
     pub(super) known: u32,
-    /// The smallest number of switches whose topology was not discovered, with the remark on the
-    /// trial with this number, if there is one. `None` if every topology was discovered.
+    /// The smallest number of switches whose topology was not discovered, and the remark of the
+    /// trial with this number, if it has one. `None` if every topology was discovered.
     pub(super) unknown: Option<(u32, Option<String>)>,
 }
 
 /// Searches for the largest number of switches, from `least` to `most`, whose topology is
-/// discovered. `trial` runs a trial with a given number of switches. It returns `None` if the run
-/// is to end, and the search then returns `None` as well.
+/// discovered. `trial` runs a trial with a given number of switches. If it returns `None`, the run
+/// must end, and this function returns `None` as well.
 ///
 /// # Errors
 ///

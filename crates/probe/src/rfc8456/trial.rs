@@ -1,4 +1,5 @@
-//! One trial: its network, the procedure of its test, and the edge for its protocol.
+//! Sets up and runs one trial: the network, the procedure of the test, and the edge for the control
+//! protocol.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -26,24 +27,24 @@ use crate::topology::{Topology, ports_for_links};
 use crate::traffic::{Hosts, PathFrames, RunKey};
 use crate::trial::{TrialError, dialler};
 
-/// The parameters of a trial.
+/// The parameters in which trials differ.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setting {
     pub(super) test: Test,
     pub(super) switches: u32,
     pub(super) seed: u64,
-    /// The number of the trial in the run, from 1.
+    /// The number of the trial in the run, counted from 1.
     pub(super) trial: u64,
     pub(super) disturbance: Option<Disturbance>,
 }
 
-/// Runs a trial. `announce` announces the switches to the controller, if they must be announced in
-/// every trial.
+/// Runs a trial. `announce` announces the switches to the controller, if this must be done in every
+/// trial.
 ///
 /// # Errors
 ///
-/// Returns an error if the trial cannot be set up. A controller that does not respond as wanted is
-/// not an error.
+/// Returns an error if the trial cannot be set up. If the controller does not respond as required,
+/// the result says so, and no error is returned.
 pub(super) fn run(
     config: &Config,
     setting: Setting,
@@ -112,10 +113,10 @@ fn over_p4runtime(
     Ok(edge.run(announce)?)
 }
 
-/// The network of a trial.
+/// The emulated network of a trial, and the trial's parameters.
 struct Plan {
     setting: Setting,
-    /// The configuration, with the switches and ports of this trial.
+    /// The configuration, with the number of switches and ports of this trial.
     config: Config,
     key: RunKey,
     topology: Topology,
@@ -151,9 +152,9 @@ impl Plan {
         Emulator::new(devices, self.topology.clone(), self.hosts.clone(), self.key)
     }
 
-    /// Returns the least time in nanoseconds between the starts of two connections. It is 0 if the
-    /// controller dials the switches, if the connections are part of the measured time, or if the
-    /// procedure itself spreads them.
+    /// Returns the least time in nanoseconds between the connection attempts of two switches. It is
+    /// 0 if the controller connects to the switches, if connecting is part of the measured time, or
+    /// if the procedure itself spreads the attempts.
     fn connect_spacing(&self) -> u64 {
         match (self.setting.test, self.config.protocol) {
             (Test::TopologyDiscoveryTime | Test::ControlSessions, _) | (_, Protocol::P4Runtime) => {
@@ -163,7 +164,8 @@ impl Plan {
         }
     }
 
-    /// Returns the time in nanoseconds for which switches may connect and links be discovered.
+    /// Returns the time in nanoseconds within which all switches must connect and all links be
+    /// discovered.
     fn patience(&self) -> u64 {
         let connecting = self.connect_spacing().saturating_mul(self.setting.switches.into());
         nanos(self.config.timing.connect_timeout).saturating_add(connecting)

@@ -1,5 +1,5 @@
-//! Emulation of switches without a measurement: they connect, or wait to be dialled, and stay
-//! connected.
+//! Emulates switches without a measurement: they connect to a controller, or wait until one
+//! connects to them, and stay connected.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,8 +12,8 @@ use crate::onos::Onos;
 use crate::trial::{POLL, TrialSetting, announce, join, plan, start};
 
 /// Emulates the configured switches until `interrupt` becomes true. The switches answer a
-/// controller's requests and carry discovery frames over their links, and their hosts announce
-/// themselves once all switches are ready. No traffic is offered and nothing is measured.
+/// controller's requests and carry discovery frames over their links. Their hosts announce
+/// themselves by ARP once all switches are ready. No traffic is sent and nothing is measured.
 ///
 /// `ready` is called each time that all switches have become ready.
 ///

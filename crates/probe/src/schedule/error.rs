@@ -1,4 +1,4 @@
-//! Errors in the configuration of traffic over time.
+//! Errors in the settings that determine when packet-ins are sent.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
-//! Times between packet-ins.
+//! The times between the packet-ins of a switch (gaps), which are constant, random or recorded.
 //!
-//! Every distribution is scaled so that its mean is one over the rate, in nanoseconds:
+//! Every distribution is scaled so that its mean is the inverse of the rate, in nanoseconds:
 //!
 //! | arrivals | gap |
 //! | --- | --- |
@@ -10,10 +10,10 @@
 //! | Pareto, shape a | Pareto with minimum mean (a - 1) / a |
 //! | gamma, shape k | gamma with scale mean / k |
 //!
-//! Drawing again cuts the normal distribution at zero, which raises its mean by the factor
-//! 1 + d φ(1/d) / Φ(1/d) with the standard normal density φ and distribution Φ (Johnson, Kotz and
+//! Drawing again cuts the normal distribution at zero, which raises its mean by the factor 1 + d
+//! φ(1/d) / Φ(1/d) with the standard normal density φ and distribution Φ (Johnson, Kotz and
 //! Balakrishnan, Continuous Univariate Distributions, volume 1, section 10.1). The uncut mean is
-//! lowered by that factor, so that the long-run rate is the one asked for. The standard deviation
+//! lowered by that factor, so that the long-run rate is the requested one. The standard deviation
 //! of the drawn gaps is then somewhat below d times their mean: by 0.3 % at d = 0.3.
 
 use std::sync::Arc;
@@ -25,23 +25,23 @@ use super::error::ScheduleError;
 use super::replay::Recording;
 use crate::config::Arrivals;
 
-/// The lowest rate: one packet-in in thirty years.
+/// The lowest rate of a switch: one packet-in in thirty years.
 pub(super) const MIN_RATE: f64 = 1e-9;
-/// The highest rate of one switch: one packet-in per nanosecond.
+/// The highest rate of a switch: one packet-in per nanosecond.
 pub(super) const MAX_RATE: f64 = 1e9;
 
-/// The least Pareto shape. With shapes closer to 1, the mean is dominated by gaps so rare and long
-/// that no run encounters them.
+/// The smallest allowed shape of a Pareto distribution. With shapes closer to 1, the mean is
+/// dominated by gaps so rare and long that no run encounters them.
 const MIN_PARETO_SHAPE: f64 = 1.01;
-/// The least gamma shape. With smaller shapes, practically all gaps are zero and the rest are
-/// longer than any run.
+/// The smallest allowed shape of a gamma distribution. With smaller shapes, practically all gaps
+/// are zero and the others are longer than any run.
 const MIN_GAMMA_SHAPE: f64 = 0.01;
 
-/// The rule for the times between the packet-ins of one switch.
+/// The rule by which the times between the packet-ins of one switch are computed.
 #[derive(Clone, Debug)]
 pub(super) enum Gaps {
-    /// Constant times of `interval` nanoseconds. The switches are staggered evenly over the
-    /// interval, or send at the same moments.
+    /// Constant times of `interval` nanoseconds. Either the switches are staggered evenly over the
+    /// interval, or all send at the same moments.
     Constant { interval: f64, is_staggered: bool },
     /// Independent random times.
     Drawn(Drawn),
@@ -49,7 +49,7 @@ pub(super) enum Gaps {
     Replay(Arc<Recording>),
 }
 
-/// Independent, identically distributed times, in nanoseconds.
+/// The distribution of independent random times, in nanoseconds.
 #[derive(Clone, Debug)]
 pub(super) enum Drawn {
     Exponential { mean: f64 },
@@ -60,8 +60,8 @@ pub(super) enum Drawn {
 }
 
 impl Gaps {
-    /// Creates the rule for the gaps of a switch. `recording` reads the times of
-    /// [`Arrivals::Replay`], and is not called for other distributions.
+    /// Creates the rule for a switch. `recording` reads the times for [`Arrivals::Replay`], and is
+    /// not called for other distributions.
     pub(super) fn new(
         switch: u32,
         rate: f64,
@@ -136,12 +136,12 @@ impl Drawn {
         }
     }
 
-    /// Draws the time that a switch that starts at time 0 waits before its first packet-in.
+    /// Draws the time from the start of a switch to its first packet-in.
     ///
     /// If every switch began with a complete gap and gaps varied little, all switches would send
-    /// their first packet-ins almost at the same time. The wait is therefore a uniformly drawn part
-    /// of a gap. An exponential gap is memoryless and is used in full, so that arrivals are exactly
-    /// a Poisson process.
+    /// their first packet-ins almost at the same time. The result is therefore a uniformly drawn
+    /// part of a gap. An exponential gap is memoryless and is used in full, so that arrivals are
+    /// exactly a Poisson process.
     pub(super) fn draw_first(&self, rng: &mut impl Rng) -> f64 {
         let gap = self.draw(rng);
         match self {
@@ -151,7 +151,7 @@ impl Drawn {
     }
 }
 
-/// Returns the mean of a normal distribution with mean 1 and the given standard deviation if
+/// Returns the mean of a normal distribution with mean 1 and the given standard deviation after
 /// negative values are drawn again.
 fn cut_mean(deviation: f64) -> f64 {
     if deviation == 0.0 {

@@ -1,4 +1,4 @@
-//! The plan of all schedules: the configuration converted to checked parameters for each switch.
+//! Converts the configuration of traffic to checked parameters for the schedule of each switch.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -11,8 +11,8 @@ use super::replay::Recording;
 use super::{Nanos, ShardSchedule, Share, SwitchSchedule};
 use crate::config::{Arrivals, Config, Switches, Timing, Traffic};
 
-/// The longest duration of traffic in seconds: a century. Due times in 64-bit nanoseconds then
-/// cannot overflow.
+/// The longest duration of traffic in seconds, a century. It ensures that due times in 64-bit
+/// nanoseconds cannot overflow.
 const MAX_SECONDS: u64 = 100 * 365 * 24 * 3600;
 
 /// The checked parameters of all switches' schedules.
@@ -22,11 +22,11 @@ pub struct SchedulePlan {
     switches: Vec<Parameters>,
 }
 
-/// The parameters of one switch's schedule.
+/// The checked parameters of one switch's schedule.
 #[derive(Clone, Debug)]
 struct Parameters {
     gaps: Gaps,
-    /// The position of the switch among the switches that replay its recording.
+    /// The position of the switch among the switches that replay the same recording.
     share: Share,
     start: Nanos,
     end: Nanos,
@@ -34,7 +34,8 @@ struct Parameters {
 
 impl SchedulePlan {
     /// Checks [`Config::traffic`], [`Config::timing`] and [`Config::switches`], and reads the
-    /// recordings that they name. Where overrides overlap, the later one applies.
+    /// recordings of times that they name. If overrides for single switches overlap, the later one
+    /// applies.
     ///
     /// # Errors
     ///
@@ -89,7 +90,7 @@ impl SchedulePlan {
         Ok(Self { seed, switches })
     }
 
-    /// Returns the due times of one switch, or `None` if there is no such switch.
+    /// Returns the due times of one switch in order, or `None` if there is no such switch.
     pub fn switch(&self, switch: u32) -> Option<SwitchSchedule> {
         let own = self.switches.get(switch as usize)?;
         let phase = f64::from(switch) / self.switches.len() as f64;
@@ -97,13 +98,14 @@ impl SchedulePlan {
         Some(SwitchSchedule::new(switch, gaps.clone(), (phase, share), start, end, self.seed))
     }
 
-    /// Returns the due times of some switches, merged in the order of time. Switches that do not
+    /// Returns the due times of several switches, merged in the order of time. Switches that do not
     /// exist are ignored.
     pub fn shard(&self, switches: impl IntoIterator<Item = u32>) -> ShardSchedule {
         ShardSchedule::new(switches.into_iter().filter_map(|switch| self.switch(switch)))
     }
 
-    /// Returns the number of switches that never send because of their start and stop delays.
+    /// Returns the number of switches that never send, because their start and stop delays leave no
+    /// time.
     pub fn silent_switches(&self) -> usize {
         self.switches.iter().filter(|own| own.start >= own.end).count()
     }

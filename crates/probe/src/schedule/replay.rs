@@ -1,4 +1,4 @@
-//! Recorded inter-arrival times.
+//! Recorded times between packet-ins, which are read from a file and replayed.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -9,26 +9,27 @@ use packetio::pcap::{self, CaptureReader};
 use super::error::ScheduleError;
 use super::share::{ends_of, gaps_of};
 
-/// The maximum number of times read from one file, each of which takes 16 bytes.
+/// The maximum number of times that are read from a file. Each takes 16 bytes of memory.
 const MAX_TIMES: usize = 16_000_000;
-/// The longest line that is read, in bytes.
+/// The maximum length of a line that is read, in bytes.
 const MAX_LINE: u64 = 256;
 /// The longest time between two packet-ins that a file may contain, in seconds.
 const MAX_SECONDS: f64 = 1e9;
 
-/// Recorded times between packet-ins in nanoseconds. After the last time, the first one follows
-/// again.
+/// Recorded times between packet-ins in nanoseconds. After the last time, the recording starts over
+/// with the first.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Recording {
     pub(super) gaps: Vec<f64>,
     /// The cumulative sums of the times.
     pub(super) ends: Vec<f64>,
-    /// The time that replaces the first gap when the recording is replayed for the first time.
+    /// The time that replaces the first gap on the first pass through the recording.
     pub(super) first: Option<f64>,
 }
 
 impl Recording {
-    /// Reads the times from a capture or, if the file is none, from a text file of seconds.
+    /// Reads the times from a capture or, if the file is not a capture, from a text file of
+    /// seconds.
     pub(super) fn read(path: &Path) -> Result<Self, ScheduleError> {
         let unreadable = |source| ScheduleError::Read { path: path.to_owned(), source };
         if pcap::is_capture(path).map_err(unreadable)? {
@@ -56,9 +57,9 @@ impl Recording {
     }
 
     /// Creates a recording from the time stamps of a capture. The first packet-in is due
-    /// immediately. The gap between the last frame and the first one of the next pass is the mean
-    /// of the other gaps, so that every frame keeps its own gap on each pass. Frames that were
-    /// captured out of order are sorted by time.
+    /// immediately. The recorded gap between the last frame and the first frame of the next pass is
+    /// the mean of the other gaps, so that every frame keeps its own gap on each pass. Frames that
+    /// were captured out of order are sorted by time.
     fn from_stamps(path: &Path, mut stamps: Vec<u64>) -> Result<Self, ScheduleError> {
         stamps.sort_unstable();
         if stamps.is_empty() {
@@ -73,7 +74,8 @@ impl Recording {
         Ok(Self::of(gaps, Some(0.0)))
     }
 
-    /// Reads one number of seconds per line. Empty lines and lines that start with `#` are ignored.
+    /// Reads a text with one number of seconds per line. Empty lines and lines that start with `#`
+    /// are ignored.
     fn from_lines(path: &Path, mut input: impl BufRead) -> Result<Self, ScheduleError> {
         let mut gaps = Vec::new();
         let mut text = Vec::new();

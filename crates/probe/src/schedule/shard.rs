@@ -1,26 +1,26 @@
-//! A merge of the due times of many switches.
+//! Merges the due times of many switches in the order of time.
 //!
-//! The merge is a loser tree (Knuth, The Art of Computer Programming, volume 3, section 5.4.1):
-//! each inner node of a binary tree remembers the loser of the match played there. The next due
-//! time of the last winner therefore climbs one path, with one comparison per level. The outcome of
-//! a comparison is nearly random, so the code selects instead of branching, and all leaves have
-//! equal depth. A heap would need two comparisons per level and could end at any level. An entry
-//! holds a due time and an index in one integer, so that equal due times are taken in the order of
-//! the switches' indices.
+//! The merge is a loser tree (Knuth, The Art of Computer Programming, volume 3, section 5.4.1): a
+//! binary tree for a tournament, in which each inner node remembers the loser of the match at that
+//! node. The next due time of the last winner therefore climbs one path, with one comparison per
+//! level. The outcome of a comparison is nearly random, so the code selects values instead of
+//! branching, and all leaves have the same depth. A heap would need two comparisons per level and
+//! could end at any level. An entry contains a due time and an index in one integer, so that equal
+//! due times are taken in the order of the switches' indices.
 
 use std::hint::select_unpredictable;
 
 use super::{Due, Nanos, SwitchSchedule};
 
-/// The due times of all switches of one engine thread, in order. Of equal times, that of the switch
+/// The due times of all switches of one engine thread, in order. If times are equal, the switch
 /// with the lower index comes first.
 #[derive(Debug)]
 pub struct ShardSchedule {
     /// The schedules, ordered by switch index.
     switches: Vec<SwitchSchedule>,
-    /// The tree: the overall winner is at index 0. At node i > 0 is the loser of the match between
-    /// nodes 2 i and 2 i + 1, where n is a power of two and node n + i stands for the switch at
-    /// index i. Indices without a switch count as exhausted.
+    /// The loser tree. The overall winner is at index 0, and the loser of the match between nodes 2
+    /// i and 2 i + 1 is at node i > 0. There are n leaves, where n is a power of two, and node n +
+    /// i stands for the switch at index i. Leaves without a switch count as exhausted.
     losers: Vec<DueTime>,
 }
 
@@ -99,7 +99,8 @@ impl Iterator for ShardSchedule {
     }
 }
 
-/// Returns the entry for a due time. An exhausted schedule sorts after all others.
+/// Returns the entry for a due time of the switch at index `place`. An exhausted schedule sorts
+/// after all others.
 fn entry(at: Option<Nanos>, place: usize) -> DueTime {
     at.map_or(DueTime::MAX, |at| DueTime::from(at.0) << PLACE_BITS | place as DueTime)
 }

@@ -1,17 +1,18 @@
-//! The starting points of switches that replay the same recording.
+//! Distributes the starting points of switches that replay the same recording.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// The position of a switch among those that replay one recording.
+/// The position of a switch among those that replay the same recording.
 ///
 /// If all of these switches began with the first frame, each burst of one host in the recording
-/// would be a burst of the whole network. Therefore their starting points are spread evenly over
-/// the recording. A switch that replays a recording alone begins with the first frame. The times
-/// and the frames of one capture use the same position, so that every frame keeps its own time.
+/// would become a burst of the whole network. Therefore their starting points are spread evenly
+/// over the recording. A switch that is the only one to replay a recording begins with the first
+/// frame. The times and the frames of one capture use the same position, so that every frame keeps
+/// its own time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Share {
-    /// The position of the switch, from 0.
+    /// The position of the switch, counted from 0.
     number: u32,
     /// The number of switches that replay the recording.
     of: u32,
@@ -24,8 +25,8 @@ impl Default for Share {
 }
 
 impl Share {
-    /// Returns the position of each switch. `recordings` contains the recording of each switch, in
-    /// the order of the switches.
+    /// Returns the position of each switch. `recordings` contains the recording that each switch
+    /// replays, in the order of the switches.
     pub(crate) fn of<T: Hash + Eq>(recordings: impl Iterator<Item = T> + Clone) -> Vec<Self> {
         let mut counts: HashMap<T, u32> = HashMap::new();
         for recording in recordings.clone() {
@@ -42,9 +43,9 @@ impl Share {
             .collect()
     }
 
-    /// Returns the starting point of the switch in a recording: the index of the first time that
-    /// applies, and the remaining part of this time, or `None` if it applies in full. `ends`
-    /// contains the cumulative sums of the times between frames.
+    /// Returns the starting point of the switch in a recording: the index of the time between
+    /// frames with which it begins, and the part of this time that remains, or `None` for all of
+    /// it. `ends` contains the cumulative sums of the times between frames.
     pub(crate) fn begin(self, ends: &[f64]) -> (usize, Option<f64>) {
         let (Some(total), 1..) = (ends.last(), self.number) else { return (0, None) };
         let offset = total * f64::from(self.number) / f64::from(self.of.max(1));
@@ -55,8 +56,8 @@ impl Share {
         }
     }
 
-    /// Returns the index of the frame with which the switch begins, in a recording that is replayed
-    /// without its times.
+    /// Returns the index of the frame with which the switch begins, in a recording whose times are
+    /// not replayed.
     pub(crate) fn begin_of(self, frames: usize) -> usize {
         (self.number as usize * frames) / self.of.max(1) as usize
     }
@@ -64,7 +65,7 @@ impl Share {
 
 /// Returns the times between the frames of a capture for replay, in nanoseconds. The time before
 /// the first frame is the mean of the others, since replay continues with the first frame after the
-/// last one. Returns `None` if the stamps span no time. The stamps must be in order.
+/// last one. Returns `None` if all time stamps are equal. The time stamps must be in order.
 pub(crate) fn gaps_of(stamps: &[u64]) -> Option<Vec<f64>> {
     let (first, last) = (stamps.first()?, stamps.last()?);
     let mean = (first < last).then(|| (last - first) as f64 / (stamps.len() - 1) as f64)?;
@@ -72,7 +73,7 @@ pub(crate) fn gaps_of(stamps: &[u64]) -> Option<Vec<f64>> {
     Some(std::iter::once(mean).chain(others).collect())
 }
 
-/// Returns the cumulative sums of the times.
+/// Returns the cumulative sums of the times between frames.
 pub(crate) fn ends_of(gaps: &[f64]) -> Vec<f64> {
     let mut sum = 0.0;
     gaps.iter()

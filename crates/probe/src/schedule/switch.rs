@@ -1,5 +1,5 @@
-//! The schedule of one switch. Due times are sums of the times between packet-ins or, if these are
-//! constant, multiples of the interval.
+//! The schedule of one switch. The due times are sums of the times between packet-ins or, if these
+//! times are constant, multiples of one interval.
 
 use std::sync::Arc;
 
@@ -13,16 +13,16 @@ use super::{Nanos, Share};
 /// The due times of one switch, in order.
 ///
 /// Times are kept as whole nanoseconds plus a fraction, or computed from the number of the
-/// packet-in, so that rounding errors never add up.
+/// packet-in, so that rounding errors do not accumulate.
 #[derive(Debug)]
 pub struct SwitchSchedule {
     switch: u32,
-    /// The first nanosecond at which the switch no longer sends.
+    /// The time in nanoseconds from which the switch no longer sends.
     end: u64,
     pace: Pace,
 }
 
-/// The rule from which a switch's due times are computed.
+/// The rule from which the due times of a switch are computed.
 #[derive(Debug)]
 enum Pace {
     Constant { start: u64, offset: f64, interval: f64, count: u64 },
@@ -31,9 +31,9 @@ enum Pace {
 }
 
 impl SwitchSchedule {
-    /// Creates the schedule of a switch. `phase`, from 0 to 1, delays a switch with a constant
-    /// interval by this share of the interval. `share` determines at which position a switch begins
-    /// in a recording.
+    /// Creates the schedule of a switch. If the interval is constant, `phase` delays the switch by
+    /// this share of the interval, from 0 to 1. If a recording is replayed, `share` determines
+    /// where in it the switch begins.
     pub(super) fn new(
         switch: u32,
         gaps: Gaps,
@@ -98,11 +98,11 @@ impl Iterator for SwitchSchedule {
 
 impl std::iter::FusedIterator for SwitchSchedule {}
 
-/// A clock to which gaps are added without loss of their fractions.
+/// A time in nanoseconds to which gaps are added without loss of their fractions.
 #[derive(Clone, Copy, Debug)]
 struct Clock {
     whole: u64,
-    /// The fraction of a nanosecond beyond `whole`, from 0 to 1.
+    /// The fraction of a nanosecond by which the time exceeds `whole`, from 0 to 1.
     fraction: f64,
 }
 
@@ -117,8 +117,8 @@ impl Clock {
     }
 }
 
-/// Returns the random number generator of one switch. All switches share a key made from the seed,
-/// and each has a stream of its own.
+/// Returns the random number generator of one switch. All switches share a key, which is made from
+/// the seed, and each switch has its own stream.
 fn stream(seed: u64, switch: u32) -> ChaCha8Rng {
     let mut key = [0; 32];
     key[..8].copy_from_slice(&seed.to_le_bytes());

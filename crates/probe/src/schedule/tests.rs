@@ -1,5 +1,5 @@
-//! Tests of schedules: the distributions of due times are compared with theory, and a seed always
-//! results in the same schedule.
+//! Tests of schedules. The distributions of inter-arrival times are compared with theory, and the
+//! same seed must always result in the same schedule.
 
 use std::io::{Seek, Write};
 use std::time::Duration;
@@ -86,7 +86,7 @@ impl Setup {
     }
 }
 
-/// Returns arrivals of every kind that needs no file.
+/// Returns each kind of inter-arrival distribution that needs no file.
 fn all_arrivals() -> Vec<Arrivals> {
     vec![
         Arrivals::Constant,
@@ -144,7 +144,8 @@ fn switches_in_phase_send_at_the_same_moments() {
     }
 }
 
-/// Returns the gaps of a long schedule at 1000 per second, in units of their mean.
+/// Returns the times between packet-ins in a long schedule with 1000 packet-ins per second, divided
+/// by their mean.
 fn gaps(arrivals: Arrivals, count: usize) -> Vec<f64> {
     let setup = Setup::new(1, 1000.0, arrivals).lasting(Duration::from_secs(1_000_000));
     let schedule = setup.plan(20_260_101).unwrap().switch(0).unwrap();
@@ -153,7 +154,7 @@ fn gaps(arrivals: Arrivals, count: usize) -> Vec<f64> {
     times.windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1e6).collect()
 }
 
-/// Returns mean and variance.
+/// Returns the mean and the variance of `values`.
 fn moments(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
@@ -161,9 +162,10 @@ fn moments(values: &[f64]) -> (f64, f64) {
     (mean, variance)
 }
 
-/// Compares moments with theory. The standard error of a mean of n values is the root of variance /
-/// n; that of a variance is variance times the root of (kurtosis - 1) / n. Four standard errors are
-/// tolerated, which random seeds would exceed once in 16,000 times.
+/// Compares the mean and the variance of a distribution with theory. The standard error of the mean
+/// of n values is the square root of variance / n; that of the variance is the variance times the
+/// square root of (kurtosis - 1) / n. Four standard errors are tolerated, which random seeds would
+/// exceed once in 16,000 times.
 fn assert_moments(arrivals: Arrivals, variance: f64, kurtosis: f64) {
     let n = 100_000;
     let (got_mean, got_variance) = moments(&gaps(arrivals.clone(), n));

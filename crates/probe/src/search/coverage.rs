@@ -1,6 +1,7 @@
-//! Coverage tests: a bracket must contain the true highest loss-free rate as often as its
-//! confidence says. The searches run in virtual time against simulated controllers of many kinds,
-//! whose capacities are drawn at random from fixed seeds.
+//! Tests how often the result of a search is correct: the bracket must contain the true highest
+//! loss-free rate as often as the stated confidence promises. The searches run in virtual time
+//! against simulated controllers of many kinds, whose capacities are drawn at random from fixed
+//! seeds.
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -16,16 +17,17 @@ use crate::engine::intervals::Intervals;
 use crate::ledger::{Hindered, Window};
 use crate::outcome::{Counts, Latency, Trial};
 
-/// The phases of a simulated trial, in seconds.
+/// The durations of the phases of a simulated trial, in seconds.
 const WARM_UP: f64 = 0.5;
 const MEASURE: f64 = 4.0;
 const DRAIN: f64 = 1.5;
 const SEARCHES: u64 = 100;
-/// The least percentage of brackets that must contain the true rate, which is the confidence that a
+/// The percentage of the brackets that must contain the true rate. It is the confidence that a
 /// search states.
 const HELD: usize = 95;
 
-/// The parameters of a controller with one queue and one server, and of the probe.
+/// A kind of simulated controller, which has one queue and one server. It also describes how the
+/// probe disturbs the trials.
 #[derive(Clone, Copy, Debug)]
 struct Kind {
     name: &'static str,
@@ -33,23 +35,26 @@ struct Kind {
     random_arrivals: bool,
     /// Whether service times are exponentially distributed.
     random_service: bool,
-    /// The variation of the service rate from trial to trial.
+    /// The standard deviation of the service rate from trial to trial, as a share of the rate.
     varies: f64,
-    /// The length and the period of the controller's pauses.
+    /// The pauses of the controller: the length of each, and the period after which they repeat.
     rests: Option<(f64, f64)>,
-    /// The capacity of the queue; packet-ins that find it full are dropped.
+    /// The capacity of the queue. If it is full, arriving packet-ins are dropped.
     queue: Option<usize>,
-    /// The number of packet-ins that are served together.
+    /// The number of packet-ins that the controller collects and then serves together.
     batch: usize,
-    /// The exponent of the decline of the service rate under overload.
+    /// The exponent that determines how fast the service rate declines under overload.
     collapses: f64,
-    /// The share of its service rate above which the controller drops one packet-in in fifty.
+    /// The load, as a share of the service rate, above which the controller drops one packet-in in
+    /// fifty.
     drops_from: Option<f64>,
-    /// The share of trials in which the probe is absent for 0.3 s.
+    /// The share of trials in which the probe does not run for 0.3 s, as if the operating system
+    /// had suspended it.
     away: f64,
 }
 
-/// A controller whose times are constant, from which the other kinds differ.
+/// A controller that serves at a constant rate without any disturbance. The other kinds differ from
+/// it in single fields.
 const PLAIN: Kind = Kind {
     name: "deterministic",
     random_arrivals: false,
@@ -78,7 +83,7 @@ const KINDS: [Kind; 11] = [
 ];
 
 impl Kind {
-    /// Returns the highest loss-free rate of a controller of this kind that serves at the rate
+    /// Returns the true highest loss-free rate of a controller of this kind whose service rate is
     /// `cap`.
     fn truth(self, cap: f64) -> f64 {
         let working = self.rests.map_or(1.0, |(rest, period)| 1.0 - rest / period);
@@ -92,7 +97,7 @@ impl Kind {
         }
     }
 
-    /// Simulates a trial at a rate.
+    /// Simulates a trial of a controller whose service rate is `cap`, at the offered rate `rate`.
     fn trial(self, cap: f64, rate: f64, random: &mut StdRng) -> Trial {
         let mut cap =
             cap * (1.0 - (rate / cap - 1.0).max(0.0)).clamp(0.2, 1.0).powf(self.collapses);
@@ -124,25 +129,25 @@ impl Kind {
     }
 }
 
-/// The state of a simulated trial. Times are seconds.
+/// The state of a simulated trial. Times are in seconds.
 struct Run {
     kind: Kind,
     phase: f64,
     observed: Observed,
     counts: Counts,
     in_window: (u64, u64),
-    /// The moment at which the server has finished its present work, and the departures that are
-    /// still to come.
+    /// The time at which the server will have finished its present work (`free_at`), and the times
+    /// at which packet-ins will leave the controller.
     free_at: f64,
     departures: std::collections::VecDeque<f64>,
-    /// The packet-ins that wait for the batch to be full: the due time, the departure time and the
-    /// service time of each.
+    /// The packet-ins that wait for the batch to be full. Each has its due time, the time at which
+    /// it left the probe, and its service time.
     batch: Vec<(f64, f64, f64)>,
     /// The number of packet-ins that were dropped since the last answer.
     dropped: i64,
     last_answer: Option<f64>,
-    /// The departure time of the packet-ins in the current burst, and the number of late ones among
-    /// them.
+    /// The time at which the packet-ins of the current burst leave the probe, and the number of
+    /// late ones among them.
     burst: (f64, u64),
 }
 
@@ -223,7 +228,7 @@ impl Run {
         }
     }
 
-    /// Returns the time at which the controller has done `work` seconds of work that begin at
+    /// Returns the time at which the controller has done `work` seconds of work that it begins at
     /// `begin`. It does not work during its pauses.
     fn works(&self, begin: f64, mut work: f64) -> f64 {
         let Some((rest, period)) = self.kind.rests else { return begin + work };
@@ -306,14 +311,14 @@ impl Run {
     }
 }
 
-/// The results of the searches against one kind of controller.
+/// The results of many searches against one kind of controller.
 #[derive(Default)]
 struct Searches {
     /// Descriptions of the brackets that miss the true rate.
     wrong: Vec<String>,
-    /// The number of rates that all searches tried.
+    /// The number of rates that the searches tried, over all searches.
     points: usize,
-    /// The number of brackets that were made by measurement.
+    /// The number of brackets that were found by measurement instead of votes.
     measured: usize,
 }
 

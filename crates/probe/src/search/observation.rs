@@ -1,4 +1,4 @@
-//! The observation of a trial, from which a search takes its vote on the offered rate.
+//! Converts a trial to the observation from which a search derives a vote on the offered rate.
 
 use measuring::search::Observation;
 
@@ -6,8 +6,8 @@ use crate::account::NOTABLE;
 use crate::metrics::Metric;
 use crate::outcome::{Completion, Saturated, Trial};
 
-/// Extracts the observation from a trial. A trial that could not be run counts as if everything
-/// was lost.
+/// Returns the observation of a trial. A trial that could not be run counts as if everything was
+/// lost.
 pub(super) fn of(trial: &Trial) -> Observation {
     let metric = |name| Metric::by_name(name).and_then(|metric| metric.of(trial));
     let counts = &trial.counts;

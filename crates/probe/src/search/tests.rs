@@ -1,4 +1,4 @@
-//! Tests of the observations that a search for the loss-free rate derives from the metrics of
+//! Tests of the observations that a search for the loss-free rate derives from the results of
 //! trials.
 
 use measuring::search::{LossFreeSearch, Observation, Range};
@@ -7,7 +7,7 @@ use super::observation::of;
 use super::{observations, outcome};
 use crate::outcome::Saturated;
 
-/// Creates a search over rates of one switch.
+/// Creates a search over the rates of a single switch.
 fn search_over(low: f64, high: f64, precision: f64, loss: f64) -> LossFreeSearch {
     LossFreeSearch::new(Range { low, high, precision, is_rough: false, loss, sources: 1 })
 }

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::SwitchIndex;
 
-/// The reason why a topology could not be built.
+/// The reason why the topology between the emulated switches could not be built.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TopologyError {
@@ -25,7 +25,7 @@ pub enum TopologyError {
         /// The number of ports of the switch.
         ports: u16,
     },
-    /// The topology is a tree with a fanout of 0.
+    /// The topology is a tree whose switches would have no children, since its fanout is 0.
     #[error("a tree needs a fanout of at least 1")]
     NoFanout,
     /// The topology is a leaf-spine network without spines or without leaves.
@@ -57,7 +57,7 @@ pub enum TopologyError {
         /// The description of the fault and of what was expected.
         reason: String,
     },
-    /// A GraphML file names fewer nodes than there are switches.
+    /// A GraphML file defines fewer nodes than the run has switches.
     #[error(
         "{} has {nodes} nodes, too few for {switches} switches",
         path.display()

@@ -1,4 +1,4 @@
-//! Topologies that are generated from a rule: chains, trees and leaf-spine networks.
+//! Generates topologies by a rule: chains, trees and leaf-spine networks.
 
 use super::{Topology, TopologyError};
 
@@ -8,7 +8,7 @@ pub(super) fn linear(switch_count: u32, ports: u16) -> Result<Topology, Topology
     Topology::wired(edges, switch_count, ports)
 }
 
-/// Builds a tree that is filled level by level. Port 1 of every switch but the root leads to its
+/// Builds a tree that is filled level by level. Port 1 of every switch except the root leads to its
 /// parent.
 pub(super) fn tree(fanout: u32, switch_count: u32, ports: u16) -> Result<Topology, TopologyError> {
     if fanout == 0 {
@@ -18,8 +18,8 @@ pub(super) fn tree(fanout: u32, switch_count: u32, ports: u16) -> Result<Topolog
     Topology::wired(edges, switch_count, ports)
 }
 
-/// Builds a topology in which every leaf is linked to every spine. Port s of a leaf leads to spine
-/// s - 1, and port l of a spine to the l-th leaf.
+/// Builds a leaf-spine network, in which every leaf is linked to every spine. Port s of a leaf
+/// leads to the spine with index s - 1, and port l of a spine leads to the l-th leaf.
 pub(super) fn leaf_spine(
     spines: u32,
     switch_count: u32,

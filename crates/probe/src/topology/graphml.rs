@@ -1,12 +1,12 @@
-//! GraphML files, such as those of the Internet Topology Zoo.
+//! Reads topologies from GraphML files, such as those of the Internet Topology Zoo.
 //!
-//! The reader takes the nodes and edges of the first `graph` element (GraphML Primer, sections "The
-//! Graph" and "Nested Graphs": nodes of nested graphs count as well). Nodes become switches in the
-//! order of the file, regardless of their labels and coordinates, and edges become links in the
-//! order of the file. An undirected edge is one link. Parallel edges are parallel links. A directed
-//! edge and its reverse are the two directions of one link. A directed edge without a reverse is
-//! also a link, because emulated links have no direction. A self loop is not a link: it is dropped,
-//! and a note says so.
+//! The nodes and edges are those of the first `graph` element (GraphML Primer, sections "The Graph"
+//! and "Nested Graphs": nodes of nested graphs count as well). Nodes become switches in the order
+//! of the file, regardless of their labels and coordinates, and edges become links in the order of
+//! the file. An undirected edge is one link. Parallel edges are parallel links. A directed edge and
+//! its reverse are the two directions of one link. A directed edge without a reverse is also a
+//! link, because emulated links have no direction. An edge from a node to itself is not a link: it
+//! is dropped, and a note says so.
 //!
 //! OFCProbe and P4RCProbe read these files differently: they merge nodes at nearly equal
 //! coordinates, skip nodes without coordinates, and keep only a spanning tree of shortest paths.
@@ -21,7 +21,7 @@ use quick_xml::{Reader, XmlVersion};
 
 use super::{Survey, Topology, TopologyError};
 
-/// Reads only the size of the topology in a GraphML file.
+/// Reads only the numbers of nodes, links and ports from a GraphML file.
 ///
 /// # Errors
 ///
@@ -76,7 +76,7 @@ struct Graph {
     notes: Vec<String>,
 }
 
-/// An edge between two different nodes, given by their indices in the file.
+/// An edge between two different nodes, which are given by their indices in the file.
 #[derive(Clone, Copy)]
 struct Edge {
     source: u32,
@@ -84,7 +84,8 @@ struct Edge {
     directed: bool,
 }
 
-/// An edge as it is written in the file. Its nodes may be defined later.
+/// An edge as the file defines it, by the names of its nodes. The nodes may be defined later in the
+/// file.
 struct NamedEdge {
     source: String,
     target: String,
@@ -134,8 +135,8 @@ impl Graph {
         }
     }
 
-    /// Looks up the nodes of all edges by name. Returns the number of self loops, which are
-    /// dropped.
+    /// Replaces the names of the nodes of all edges by their indices. Returns the number of edges
+    /// from a node to itself, which are dropped.
     fn resolve(
         &mut self,
         edges: Vec<NamedEdge>,
@@ -161,7 +162,8 @@ impl Graph {
         Ok(self_loops)
     }
 
-    /// Returns the links for the edges. A directed edge and its reverse become one link.
+    /// Returns the links that result from the edges. A directed edge and its reverse become one
+    /// link.
     fn links(&self) -> Vec<(u32, u32)> {
         // The directed edges so far whose reverse is missing, by (source, target).
         let mut unpaired: HashMap<(u32, u32), usize> = HashMap::new();
@@ -182,12 +184,12 @@ impl Graph {
     }
 }
 
-/// The state of the parser.
+/// The state of the GraphML parser.
 struct Parser<'a> {
     walk: Walk<'a>,
     root_seen: bool,
-    /// The enclosing graphs, from the outermost: whether the edges of each are directed by default,
-    /// or `None` if the graph is ignored.
+    /// Whether edges are directed by default, for each enclosing `graph` element from the outermost
+    /// one, or `None` if the graph is ignored.
     graphs: Vec<Option<bool>>,
     graph_seen: bool,
     nodes: HashMap<String, u32>,
@@ -241,7 +243,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Returns the default direction of the edges of a graph, or `None` if the graph is to be
+    /// Returns whether the edges of a graph are directed by default, or `None` if the graph must be
     /// ignored.
     fn graph(&mut self, element: &BytesStart<'_>) -> Result<Option<bool>, TopologyError> {
         match self.graphs.last() {
@@ -320,7 +322,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The position in the file, which error messages contain.
+/// The position of the parser in the file, from which error messages take the line number.
 struct Walk<'a> {
     path: &'a Path,
     text: &'a str,

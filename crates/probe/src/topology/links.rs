@@ -1,9 +1,10 @@
-//! Files that list links, in the format of OFCProbe and P4RCProbe (`topology.ini`).
+//! Reads topologies from files that list links, in the format of OFCProbe and P4RCProbe
+//! (`topology.ini`).
 //!
 //! Each line is one link, `switch:port==switch:port`. Switches and ports count from 1. A line that
-//! is empty or contains `#` is a comment: the original tools recognise the mark anywhere in a line.
+//! is empty or contains `#` is a comment: the original tools recognise the `#` anywhere in a line.
 //! Links of switches that do not exist are ignored as in these tools, with a note. Ports that are
-//! used twice are rejected, whereas the tools overwrite them silently.
+//! used twice are an error, whereas in the tools the last link replaces the others silently.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -15,8 +16,8 @@ pub(super) fn build(path: &Path, switch_count: u32, ports: u16) -> Result<Topolo
     parse(&text, path, switch_count, ports)
 }
 
-/// Determines only the size of the topology in a links file, without the links of switches beyond
-/// `switch_count`.
+/// Reads only the numbers of switches, links and ports from a file of links. Links of switches
+/// beyond `switch_count` are only counted as left out.
 ///
 /// # Errors
 ///
@@ -43,7 +44,7 @@ fn read(path: &Path) -> Result<String, TopologyError> {
     input::read_text(path).map_err(|source| TopologyError::Read { path: path.to_owned(), source })
 }
 
-/// Parses a file of links.
+/// Parses a file of links, and builds the topology.
 fn parse(
     text: &str,
     path: &Path,

@@ -33,7 +33,7 @@ fn graphml(text: &str, switches: u32, ports: u16) -> Result<Topology, TopologyEr
     Topology::build(&TopologySource::GraphMl(file.path().to_owned()), switches, ports)
 }
 
-/// Returns the error message with the name of the file replaced by `FILE`.
+/// Returns the message of an error, in which the name of the file is replaced by `FILE`.
 fn message(result: Result<Topology, TopologyError>) -> String {
     let error = result.expect_err("must fail");
     let message = error.to_string();
@@ -177,7 +177,8 @@ fn a_survey_of_a_links_file_tells_what_it_needs() {
     assert_eq!(survey, Survey { nodes: 3, links: 2, ports: 7, left_out: 0 });
 }
 
-/// P4RCProbe's own files contain links of switches that a smaller run lacks.
+/// Checks that links of switches beyond the configured number are left out, with a note.
+/// P4RCProbe's own files contain such links.
 #[test]
 fn links_of_switches_beyond_the_count_are_left_out_and_said() {
     let text = "1:1==2:1\n2:2==3:1\n3:2==4:1\n4:9==5:9\n";
@@ -191,7 +192,7 @@ fn links_of_switches_beyond_the_count_are_left_out_and_said() {
     assert_eq!(survey, Survey { nodes: 3, links: 2, ports: 2, left_out: 2 });
 }
 
-/// A file in the form of the Internet Topology Zoo.
+/// A GraphML file in the form of those of the Internet Topology Zoo.
 const ZOO: &str = r#"<?xml version="1.0" encoding="utf-8"?><graphml xmlns="http://graphml.graphdrawing.org/xmlns" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">
   <key attr.name="Latitude" attr.type="double" for="node" id="d29" />
   <key attr.name="label" attr.type="string" for="node" id="d33" />
@@ -319,7 +320,7 @@ fn any_source() -> impl Strategy<Value = TopologySource> {
     ]
 }
 
-/// Checks the invariants of any topology.
+/// Checks the properties that every topology must have.
 fn check(topology: &Topology, ports: u16) -> Result<(), TestCaseError> {
     let mut ends = 0;
     for index in 0..u32::try_from(topology.switch_count()).expect("small") {

@@ -1,11 +1,12 @@
-//! Addresses that belong to no host: counted up, or drawn at random.
+//! Addresses that do not belong to emulated hosts: serial addresses, which are counted up, and
+//! random ones.
 //!
-//! Both are pure functions of a number that is unique to a packet-in, so that any frame can be
-//! generated again on its own. All MAC addresses are locally administered and unicast (IEEE
-//! 802-2014, section 8.4). Unless they are random, their first byte tells their origin: 02 hosts,
-//! 06 serial sources, 0a serial destinations. IPv4 addresses that belong to no host lie in 32.0.0.0
-//! to 95.255.255.255, which contains no special-use ranges. They stay within control messages and
-//! reach no network.
+//! An address depends only on a number that is unique to its packet-in (and on the seed), so that
+//! any frame can be generated again on its own. All MAC addresses are locally administered and
+//! unicast (IEEE 802-2014, section 8.4). Unless they are random, their first byte shows to what
+//! they belong: 02 to hosts, 06 to serial sources, 0a to serial destinations. IPv4 addresses that
+//! belong to no host lie in 32.0.0.0 to 95.255.255.255, which contains no special-use ranges. They
+//! occur only inside control messages and never reach a network.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -20,7 +21,7 @@ impl MacAddress {
     /// The broadcast address ff:ff:ff:ff:ff:ff.
     pub const BROADCAST: Self = Self([0xff; 6]);
 
-    /// Returns the address that consists of the byte `first` and the lower 40 bits of `number`.
+    /// Returns the MAC address that consists of the byte `first` and the lower 40 bits of `number`.
     pub(super) const fn numbered(first: u8, number: u64) -> Self {
         let [_, _, _, a, b, c, d, e] = number.to_be_bytes();
         Self([first, a, b, c, d, e])
@@ -34,23 +35,26 @@ impl fmt::Display for MacAddress {
     }
 }
 
-/// The first bytes of generated MAC addresses, by the kind of their owner.
+/// The first bytes of generated MAC addresses: of hosts, of serial sources and of serial
+/// destinations.
 pub(super) const HOST: u8 = 0x02;
 const SERIAL_SOURCE: u8 = 0x06;
 const SERIAL_DESTINATION: u8 = 0x0a;
 
 /// The lowest generated IPv4 address that belongs to no host: 32.0.0.0.
 const OTHER_ADDRESSES: u32 = 0x2000_0000;
-/// Half of the number of IPv4 addresses from 32.0.0.0 to 95.255.255.255.
+/// Half of the number of IPv4 addresses from 32.0.0.0 to 95.255.255.255. Serial sources use the
+/// lower half, and serial destinations the upper one.
 const HALF: u32 = 0x2000_0000;
 
-/// The lowest of the ports that are assigned to no protocol, which extend to 65535 (RFC 6335,
-/// section 6). A controller that dissects packets by registered ports would parse the payload as
-/// BGP (179) or OpenFlow (6633, 6653), and some parsers never return from that.
+/// The lowest dynamic TCP or UDP port. Dynamic ports extend to 65535 and are assigned to no
+/// protocol (RFC 6335, section 6). With a registered port, a controller that dissects packets would
+/// parse the payload as BGP (179) or OpenFlow (6633, 6653), and some parsers never return from
+/// that.
 pub(super) const FIRST_PORT: u16 = 49_152;
 pub(super) const PORTS: u64 = 65536 - FIRST_PORT as u64;
 
-/// The end of a packet to which an address belongs: its source or its destination.
+/// The role of an address in a packet: its source or its destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Source,
@@ -82,7 +86,7 @@ pub(super) fn serial_port(end: End, number: u64) -> u16 {
     FIRST_PORT + (number.wrapping_add(shift) % PORTS) as u16
 }
 
-/// A generator of random addresses. Addresses of different packets are independent.
+/// A generator of random addresses. The addresses of different packets are independent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Draws {
     seed: u64,

@@ -1,7 +1,8 @@
 //! The Internet checksum, updated incrementally (RFC 1071, RFC 1624).
 //!
-//! Sums are ones' complement sums of 16-bit words, held in a `u64` that is folded at the end. Since
-//! 2^16 is 1 modulo 2^16 - 1, wider numbers may be added without being split into words.
+//! Sums are ones' complement sums of 16-bit words, held in a `u64` that is reduced to 16 bits at
+//! the end. Since 2^16 is 1 modulo 2^16 - 1, wider numbers may be added without being split into
+//! words.
 
 /// Returns the ones' complement sum of bytes that begin at an even offset. An odd last byte is
 /// padded with zero.
@@ -11,12 +12,12 @@ pub(super) fn sum(bytes: &[u8]) -> u64 {
     words.fold(last, |sum, word| sum + u64::from(u16::from_be_bytes([word[0], word[1]])))
 }
 
-/// Returns a 64-bit number in a form that can be added to a sum.
+/// Returns a 64-bit number in a form that can be added to a sum without overflow.
 pub(super) fn wide(number: u64) -> u64 {
     (number >> 32) + (number & 0xffff_ffff)
 }
 
-/// Folds a sum to 16 bits.
+/// Reduces a sum to 16 bits.
 pub(super) fn fold(sum: u64) -> u16 {
     let sum = (sum >> 32) + (sum & 0xffff_ffff);
     let sum = (sum >> 16) + (sum & 0xffff);
@@ -24,19 +25,19 @@ pub(super) fn fold(sum: u64) -> u16 {
     ((sum >> 16) + (sum & 0xffff)) as u16
 }
 
-/// Returns the contribution of a sum of bytes that begin at an odd offset (RFC 1071, section 2
-/// (B)).
+/// Returns the value by which the bytes of `sum` contribute to a checksum if they begin at an odd
+/// offset (RFC 1071, section 2 (B)).
 pub(super) fn at_odd_offset(sum: u64) -> u64 {
     u64::from(fold(sum).swap_bytes())
 }
 
-/// Returns the Internet checksum for the sum of the covered bytes.
+/// Returns the Internet checksum, given the sum of the bytes that it covers.
 pub(super) fn finish(sum: u64) -> u16 {
     !fold(sum)
 }
 
-/// Returns the UDP checksum for the sum of the covered bytes. A checksum of zero is replaced by
-/// 0xffff, because zero would mean that there is no checksum (RFC 768).
+/// Returns the UDP checksum, given the sum of the bytes that it covers. A checksum of zero is
+/// replaced by 0xffff, because zero would mean that there is no checksum (RFC 768).
 pub(super) fn finish_udp(sum: u64) -> u16 {
     match finish(sum) {
         0 => 0xffff,

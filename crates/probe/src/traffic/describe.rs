@@ -1,11 +1,12 @@
-//! A textual description of a frame, for users who look for the frame that broke a controller.
+//! Describes a frame as text, for users who look for the frame that broke a controller.
 
 use std::net::Ipv4Addr;
 
 use super::frames::{ETHERNET_HEADER, PROTOCOL_TCP, PROTOCOL_UDP};
 
-/// Describes a frame by the addresses and ports of TCP or UDP over IPv4, or else by its EtherType,
-/// and by its length. Controllers examine these fields first.
+/// Returns a description of a frame, with its length. If the frame is TCP or UDP over IPv4, the
+/// description has its addresses and ports, and otherwise its EtherType. Controllers examine these
+/// fields first.
 pub(crate) fn describe(frame: &[u8]) -> String {
     let length = frame.len();
     let what = ipv4(frame).or_else(|| {

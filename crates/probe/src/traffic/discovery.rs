@@ -1,4 +1,4 @@
-//! Recognition of the frames by which controllers discover links.
+//! Recognises the frames by which controllers discover links.
 
 use super::replay::ethertype;
 

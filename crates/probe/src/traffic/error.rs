@@ -8,7 +8,7 @@ use thiserror::Error;
 use super::hosts::MAX_HOSTS;
 use super::id::PacketId;
 
-/// The reason why hosts cannot be placed.
+/// The reason why the emulated hosts cannot be attached to switches.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum HostsError {
@@ -23,7 +23,7 @@ pub enum HostsError {
         /// The number of hosts per switch.
         hosts: u32,
     },
-    /// All ports of a switch carry links.
+    /// All ports of a switch carry links, so none is left for hosts.
     #[error(
         "switch {switch} has no port left for hosts: all its {ports} ports carry links; raise \
          switches.ports"
@@ -55,7 +55,7 @@ pub enum FrameError {
         /// The longest possible length in bytes.
         max: usize,
     },
-    /// There are fewer than two hosts for traffic between hosts.
+    /// There are fewer than two hosts, although packets are to be sent between hosts.
     #[error(
         "traffic between emulated hosts needs at least two of them; raise switches.hosts or \
          switches.count, or draw all addresses serially or at random"

@@ -1,15 +1,15 @@
-//! Generation of the frames of one switch.
+//! Generates the frames in the packet-ins of one switch.
 //!
-//! A template holds a complete valid frame whose variable fields are zero, and the sums of its
-//! checksums without these fields. A frame is a copy of the template with addresses, ports, IPv4
-//! identification and packet id filled in and the sums completed. Its cost therefore does not
-//! depend on the kind of frame, and hardly on its length.
+//! A template is a complete valid frame whose variable fields are zero, together with the checksums
+//! without these fields. A frame is a copy of the template into which addresses, ports, the IPv4
+//! identification, the packet ID and the completed checksums are written. Its cost therefore does
+//! not depend on the kind of frame, and hardly on its length.
 //!
 //! The shortest TCP SYN has 66 bytes: Ethernet 14, IPv4 20, TCP 20 and 12 bytes of options. The
-//! options are two no-operations and the time stamp option (RFC 7323, appendix A), which holds the
-//! tag. Its second half, TSecr, has no meaning without an ACK (section 3.2). Longer SYNs have no
-//! options and carry data, as RFC 9293, section 3.10.7.2, allows. Data and UDP payload are zero up
-//! to the packet id at the end.
+//! options are two no-operations and the time stamp option (RFC 7323, appendix A), which contains
+//! the packet ID. The second half of the time stamp option, TSecr, has no meaning without an ACK
+//! (section 3.2). Longer SYNs have no options and carry data, as RFC 9293, section 3.10.7.2,
+//! allows. Data and UDP payload are zero up to the packet ID at the end.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ pub const RFC8456_FRAME_BYTES: [usize; 3] = [128, 512, 1508];
 pub(super) const ETHERNET_HEADER: usize = 14;
 /// The offset of the TCP or UDP header in a frame without VLAN tags.
 const L4: usize = 34;
-/// The length of the headers up to the TCP or UDP ports, inclusive.
+/// The length of the headers up to and including the TCP or UDP ports.
 const ADDRESSED: usize = 38;
 const TCP_SEQUENCE: usize = 38;
 const TCP_CHECKSUM: usize = 50;
@@ -38,11 +38,13 @@ const UDP_CHECKSUM: usize = 40;
 pub(super) const PROTOCOL_TCP: u8 = 6;
 pub(super) const PROTOCOL_UDP: u8 = 17;
 
-/// Checks the length of generated frames. Captured frames keep their own length.
+/// Checks the configured length of frames that are generated. Captured frames keep their own
+/// length.
 ///
 /// # Errors
 ///
-/// Returns an error if no such frame can be made. The error contains the possible lengths.
+/// Returns an error if no frame of this kind can have the length. The error contains the possible
+/// lengths.
 pub fn check_frame_bytes(frame: &Frame, bytes: usize) -> Result<(), FrameError> {
     let Some(min) = frame.least_bytes() else { return Ok(()) };
     if (min..=MAX_FRAME_BYTES).contains(&bytes) {
@@ -52,20 +54,22 @@ pub fn check_frame_bytes(frame: &Frame, bytes: usize) -> Result<(), FrameError> 
     Err(FrameError::Length { kind, bytes, min, max: MAX_FRAME_BYTES })
 }
 
-/// The checked frames of all switches.
+/// The frames that the switches of a run send: the configured kinds and the captures that were
+/// read.
 #[derive(Clone, Debug)]
 pub struct FramePlan {
     addresses: Addresses,
     contents: Vec<Content>,
-    /// The index in `contents` of the content of each switch (empty if all switches use the first
+    /// The index in `contents` of each switch's content (empty if all switches use the first
     /// content).
     of_switch: Vec<usize>,
-    /// The position of each switch among the switches with the same content.
+    /// The position of each switch among the switches with the same content. Switches that replay
+    /// the same capture begin at different frames.
     sharing: Vec<Share>,
     notes: Vec<String>,
 }
 
-/// The content from which frames are made.
+/// The source of a switch's frames: a template, or a capture.
 #[derive(Clone, Debug)]
 enum Content {
     Template(Arc<Template>),
@@ -80,24 +84,24 @@ pub struct FrameSource {
     draws: Draws,
     addresses: Addresses,
     content: Content,
-    /// The index of the frame in the recording with which the switch begins.
+    /// The index of the frame in the capture with which the switch begins.
     begin: u64,
     hosts: Hosts,
     peers: Peers,
-    /// Whether several hosts of the switch are attached to one port.
+    /// Whether several hosts of the switch are attached to the same port.
     ports_are_shared: bool,
 }
 
-/// The hosts among which the hosts of a switch choose their destinations, as a range of global
-/// numbers.
+/// The hosts to which the hosts of a switch send packets, as a range of host numbers that are
+/// unique in the run.
 #[derive(Clone, Copy, Debug)]
 struct Peers {
     first: u32,
     count: u32,
 }
 
-/// A frame whose variable fields are zero, with the sums of its constant bytes and the offsets of
-/// the fields.
+/// A frame whose variable fields are zero, with the checksums of its constant bytes and the offsets
+/// of the fields.
 #[derive(Debug)]
 struct Template {
     bytes: Vec<u8>,
@@ -110,7 +114,7 @@ struct Template {
     odd: bool,
 }
 
-/// The variable fields of a frame, except its packet id.
+/// The variable fields of a frame, except its packet ID.
 struct Fields {
     source_mac: MacAddress,
     destination_mac: MacAddress,
@@ -122,8 +126,8 @@ struct Fields {
 }
 
 impl FramePlan {
-    /// Checks the configured frames, and reads the captures to replay. Where overrides overlap, the
-    /// later one applies.
+    /// Checks the configured frames, and reads the captures that are replayed. If overrides for
+    /// single switches overlap, the later one applies.
     ///
     /// # Errors
     ///
@@ -177,7 +181,8 @@ impl FramePlan {
     }
 
     /// Returns the generator of one switch's frames, or `None` if there is no such switch. The
-    /// `key` distinguishes frames of this trial from those of other trials.
+    /// frames contain a check word that depends on `key`, so that they are not mistaken for those
+    /// of other trials.
     pub fn source(
         &self,
         switch: u32,
@@ -204,8 +209,7 @@ impl FramePlan {
         })
     }
 
-    /// Returns the index of a recording in `contents`. The recording is read unless this was done
-    /// before.
+    /// Returns the index in `contents` of a capture, which is read first unless it was read before.
     fn add_recording(
         &mut self,
         path: &PathBuf,
@@ -224,7 +228,7 @@ impl FramePlan {
 }
 
 impl FrameSource {
-    /// Appends the frame of a packet-in to `out`, and returns the port at which it enters.
+    /// Appends the next frame to `out`, and returns the port at which the frame enters the switch.
     ///
     /// The frame depends only on `sequence` and on the parameters of the source.
     pub fn next(&mut self, sequence: u64, out: &mut Vec<u8>) -> Port {
@@ -245,7 +249,8 @@ impl FrameSource {
         self.hosts.port(self.switch, turn)
     }
 
-    /// Returns the variable fields of the frame with this sequence number.
+    /// Returns the variable fields of the frame with the given sequence number. `turn` is the
+    /// number of the host that sends it.
     fn fields(&self, sequence: u64, turn: u32) -> Fields {
         let own = self.hosts.per_switch();
         let source = self.switch.wrapping_mul(own).wrapping_add(turn);
@@ -289,9 +294,9 @@ impl FrameSource {
 }
 
 impl FrameSource {
-    /// Returns the host to which `source` sends in a round. In successive rounds, it is each other
-    /// host in turn, except those behind the same port. No switch would see a packet to such a
-    /// host, and controllers ignore packets of this kind.
+    /// Returns the number of the host to which the host `source` sends in a round. In successive
+    /// rounds it is each other host in turn, except for the hosts behind the same port as the
+    /// source. No switch would see a packet to such a host, and controllers ignore such packets.
     fn destination(&self, source: u32, round: u64) -> u32 {
         let first = self.peers.of_host(source, round);
         if !self.ports_are_shared || !self.hosts.are_on_one_port(source, first) {
@@ -305,8 +310,8 @@ impl FrameSource {
 }
 
 impl Peers {
-    /// Returns the possible destinations of a switch's hosts: all hosts if switches are linked or
-    /// the switch has fewer than two hosts, and otherwise the hosts of this switch.
+    /// Returns the hosts to which the hosts of a switch send packets: all hosts if the switches are
+    /// linked or this switch has fewer than two hosts, and otherwise the hosts of this switch.
     fn of(switch: u32, hosts: &Hosts) -> Self {
         let own = hosts.per_switch();
         if hosts.switches_are_linked() || own < 2 {
@@ -316,8 +321,8 @@ impl Peers {
         }
     }
 
-    /// Returns the host to which `host` sends in a round. Successive rounds visit each other host
-    /// once.
+    /// Returns the number of the host to which `host` sends in a round. In successive rounds it is
+    /// each other host once.
     fn of_host(self, host: u32, round: u64) -> u32 {
         let others = u64::from(self.count).saturating_sub(1).max(1);
         let own = u64::from(host.wrapping_sub(self.first));
@@ -326,7 +331,7 @@ impl Peers {
     }
 }
 
-/// A generator of UDP packets from one host to another, each with a packet id.
+/// A generator of UDP packets from one host to another, each of which carries a packet ID.
 #[derive(Clone, Debug)]
 pub(crate) struct PathFrames {
     template: Arc<Template>,
@@ -334,8 +339,8 @@ pub(crate) struct PathFrames {
 }
 
 impl PathFrames {
-    /// Creates a generator of packets of `bytes` bytes, or of the least possible length if that is
-    /// greater.
+    /// Creates a generator of packets of `bytes` bytes. A length outside the possible ones is
+    /// replaced by the nearest possible length.
     pub(crate) fn new(bytes: usize, key: RunKey) -> Self {
         let bytes = bytes.clamp(Frame::MIN_UDP_BYTES, MAX_FRAME_BYTES);
         Self { template: Arc::new(Template::new(true, bytes)), key }
@@ -359,7 +364,8 @@ impl PathFrames {
 }
 
 impl Template {
-    /// Creates a template. The caller must have checked `length`.
+    /// Creates a template for UDP packets or TCP SYNs of `length` bytes, which the caller must have
+    /// checked.
     fn new(udp: bool, length: usize) -> Self {
         let with_options = !udp && length == Frame::SYN_BYTES;
         let l4_bytes = length - L4;
@@ -396,7 +402,7 @@ impl Template {
         }
     }
 
-    /// Appends the frame with these fields and this packet id to `out`.
+    /// Appends a frame with these fields to `out`. The tag and the check word are the packet ID.
     fn write(&self, fields: &Fields, (tag, check): (u64, u32), out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&self.bytes);

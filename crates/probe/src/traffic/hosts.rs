@@ -1,10 +1,10 @@
-//! The emulated hosts behind the switches.
+//! The emulated hosts that are attached to the switches.
 //!
 //! Host n of switch s has the global number s times the hosts per switch plus n, and everything
-//! else follows from this number: MAC addresses from 02:00:00:00:00:01 on, IPv4 addresses from
-//! 10.0.0.1 on, and TCP and UDP ports from 49152 on (which repeat after 16,384 hosts). Addresses
-//! are therefore computed in either direction and never stored. Only the free ports of linked
-//! switches are stored.
+//! else is computed from this number: MAC addresses from 02:00:00:00:00:01 on, IPv4 addresses from
+//! 10.0.0.1 on, and TCP and UDP ports from 49152 on (which repeat after 16,384 hosts). Conversely,
+//! the number follows from an address, so addresses are never stored. Only the free ports of
+//! switches with links are stored.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -15,13 +15,15 @@ use super::id::{PacketId, RunKey};
 use crate::config::Switches;
 use crate::topology::{Port, SwitchIndex, Topology};
 
-/// The maximum number of hosts: the addresses of 10.0.0.0/8 without the first and the last.
+/// The maximum number of hosts: the number of addresses in 10.0.0.0/8 without the first and the
+/// last.
 pub(super) const MAX_HOSTS: u32 = (1 << 24) - 2;
 
-/// The network of the hosts' addresses, 10.0.0.0/8.
+/// The network from which hosts take their IPv4 addresses, 10.0.0.0/8.
 const NETWORK: u32 = 0x0a00_0000;
 
-/// The length of an ARP frame: the shortest Ethernet frame, without the FCS.
+/// The length of an Ethernet frame with an ARP packet. It is that of the shortest Ethernet frame,
+/// without the FCS.
 const ARP_BYTES: usize = 60;
 
 /// An emulated host.
@@ -35,11 +37,11 @@ pub struct Host {
     pub mac: MacAddress,
     /// The IPv4 address of the host.
     pub ip: Ipv4Addr,
-    /// The TCP and UDP port that the host uses.
+    /// The source port of the host's TCP and UDP packets.
     pub l4_port: u16,
 }
 
-/// The emulated hosts of a run. Clones share memory.
+/// The emulated hosts of a run. Clones of this value share memory.
 #[derive(Clone, Debug)]
 pub struct Hosts {
     switches: u32,
@@ -48,18 +50,18 @@ pub struct Hosts {
     linked: Arc<LinkedSwitches>,
 }
 
-/// The free ports of the switches that have links.
+/// The free ports, which carry no link, of those switches that have links.
 #[derive(Debug, Default)]
 struct LinkedSwitches {
-    /// The ends of the switches' ranges in `free`: the free ports of switch s are
-    /// `ends[s - 1]..ends[s]`. The range of a switch without links is empty, and so is the whole
-    /// vector if no switch has any.
+    /// The ends of the switches' ranges in `free`: the free ports of switch s are `ends[s -
+    /// 1]..ends[s]`. The range of a switch without links is empty. The whole vector is empty if no
+    /// switch has links.
     ends: Vec<u32>,
     free: Vec<Port>,
 }
 
 impl Hosts {
-    /// Distributes the hosts of each switch over its ports without a link.
+    /// Attaches the hosts of each switch to those of its ports that carry no link.
     ///
     /// # Errors
     ///
@@ -105,37 +107,37 @@ impl Hosts {
         self.switches * self.per_switch
     }
 
-    /// Returns whether some switches are linked, so that hosts of different switches reach each
+    /// Returns whether some switches are linked, so that hosts of different switches can reach each
     /// other.
     pub fn switches_are_linked(&self) -> bool {
         !self.linked.ends.is_empty()
     }
 
-    /// Returns the host with the number `number`, from 0, behind a switch, or `None` if there is
-    /// none.
+    /// Returns the host with the number `number`, counted from 0, at a switch, or `None` if there
+    /// is none.
     pub fn host(&self, switch: u32, number: u32) -> Option<Host> {
         (switch < self.switches && number < self.per_switch)
             .then(|| self.at(switch * self.per_switch + number))
     }
 
-    /// Returns the hosts behind a switch.
+    /// Returns the hosts that are attached to a switch.
     pub fn of_switch(&self, switch: u32) -> impl Iterator<Item = Host> + '_ {
         (0..self.per_switch).map_while(move |number| self.host(switch, number))
     }
 
-    /// Returns the host that has a MAC address.
+    /// Returns the host with a given MAC address, or `None` if there is none.
     pub fn by_mac(&self, mac: MacAddress) -> Option<Host> {
         let [HOST, 0, 0, a, b, c] = mac.0 else { return None };
         self.numbered(u32::from_be_bytes([0, a, b, c]))
     }
 
-    /// Returns the host that has an IPv4 address.
+    /// Returns the host with a given IPv4 address, or `None` if there is none.
     pub fn by_ip(&self, ip: Ipv4Addr) -> Option<Host> {
         self.numbered(ip.to_bits().checked_sub(NETWORK)?)
     }
 
     /// Returns the port to which the host `number` of a switch is attached. The hosts, from number
-    /// 0 on, are assigned to the ports without a link in turn.
+    /// 0 on, are attached in turn to the ports that carry no link.
     pub fn port(&self, switch: u32, number: u32) -> Port {
         match self.linked.free_ports(switch) {
             [] => Port(1 + (number % u32::from(self.ports.max(1))) as u16),
@@ -143,7 +145,7 @@ impl Hosts {
         }
     }
 
-    /// Returns whether several hosts of a switch are attached to one port.
+    /// Returns whether several hosts of a switch are attached to the same port.
     pub(super) fn share_ports(&self, switch: u32) -> bool {
         let free = match self.linked.free_ports(switch) {
             [] => usize::from(self.ports),
@@ -152,14 +154,15 @@ impl Hosts {
         self.per_switch as usize > free
     }
 
-    /// Returns whether two hosts, given by their global numbers, are attached to one port of one
-    /// switch, so that no switch sees the packets between them.
+    /// Returns whether two hosts, given by their global numbers, are attached to the same port of
+    /// one switch, so that no switch sees the packets between them.
     pub(super) fn are_on_one_port(&self, one: u32, other: u32) -> bool {
         let (one, other) = (self.at(one), self.at(other));
         (one.switch, one.port) == (other.switch, other.port)
     }
 
-    /// Returns the gratuitous ARP request of one host, as in [`Hosts::arp_announcements`].
+    /// Returns the port at which one host enters and its gratuitous ARP request, as
+    /// [`Hosts::arp_announcements`] does for all hosts of a switch.
     pub fn arp_announcement(
         &self,
         switch: u32,
@@ -170,7 +173,7 @@ impl Hosts {
     }
 
     /// Returns a gratuitous ARP request of each host of a switch (an announcement, RFC 5227,
-    /// section 3), and the port at which it enters. [`super::read_id`] finds
+    /// section 3), and the port at which it enters the switch. [`super::read_id`] finds
     /// [`PacketId::unmeasured`] in it.
     pub fn arp_announcements(
         &self,
@@ -180,7 +183,7 @@ impl Hosts {
         self.of_switch(switch).map(move |host| (host.port, announcement(&host, key)))
     }
 
-    /// Returns the host with a global number, which must be less than [`Hosts::count`].
+    /// Returns the host with a given global number, which must be less than [`Hosts::count`].
     pub(super) fn at(&self, index: u32) -> Host {
         let per_switch = self.per_switch.max(1);
         let (switch, number) = (index / per_switch, index % per_switch);
@@ -193,8 +196,8 @@ impl Hosts {
         }
     }
 
-    /// Returns the host whose addresses end in the number `one_up`, which is the host's global
-    /// number plus one.
+    /// Returns the host with the global number `one_up - 1`, or `None` if there is none. Addresses
+    /// of hosts end in `one_up`.
     fn numbered(&self, one_up: u32) -> Option<Host> {
         one_up.checked_sub(1).filter(|index| *index < self.count()).map(|index| self.at(index))
     }
@@ -221,7 +224,8 @@ pub(super) fn l4_port(index: u32) -> u16 {
     serial_port(End::Source, u64::from(index))
 }
 
-/// Builds an ARP announcement over Ethernet for IPv4 (RFC 826). The packet id lies in the padding.
+/// Builds an ARP announcement of a host for IPv4 over Ethernet (RFC 826). Its padding contains a
+/// packet ID.
 fn announcement(host: &Host, key: RunKey) -> [u8; ARP_BYTES] {
     let mut frame = [0; ARP_BYTES];
     frame[..6].copy_from_slice(&MacAddress::BROADCAST.0);

@@ -1,11 +1,11 @@
-//! The packet id that a frame carries in its payload.
+//! The packet ID, which a frame carries in its payload.
 //!
-//! A controller answers a packet-in with a packet-out that holds the packet of the packet-in,
+//! A controller answers a packet-in with a packet-out that contains the packet of the packet-in,
 //! perhaps with other addresses, ports, TTL, checksums or tags. It has no reason to change the end
-//! of the packet. There lies an 8-byte tag: 24 bits for the switch, 40 for the sequence number. A
-//! 32-bit check word, a keyed mix of the tag, distinguishes the tag from foreign bytes and from the
-//! frames of an earlier trial, which had another [`RunKey`]: any other 12 bytes pass with
-//! probability 2^-32.
+//! of the packet. The end therefore contains an 8-byte tag: 24 bits for the switch, and 40 for the
+//! sequence number. It also contains a 32-bit check word, which is computed from the tag and the
+//! [`RunKey`] of the trial. The check word distinguishes the tag from other bytes and from the
+//! frames of an earlier trial: any other 12 bytes pass with probability 2^-32.
 //!
 //! | frame | tag | check word |
 //! | --- | --- | --- |
@@ -15,29 +15,29 @@
 //! TSval and TSecr are the halves of the TCP time stamp option, and the sequence number is 28 bytes
 //! before the end of the frame.
 //!
-//! Padding, an FCS or a trailer may follow, so a tag that is not found at the end is searched for
-//! up to [`SEARCH`] bytes before it.
+//! Padding, an FCS or a trailer may follow. If no tag is found at the end of a frame, the
+//! [`SEARCH`] bytes before it are therefore searched.
 
 /// The number of bytes before the end of a frame that are searched for a tag.
 pub const SEARCH: usize = 64;
 
-/// The length in bytes of the check word and the tag if they are adjacent.
+/// The total length in bytes of the check word and the tag, when they are adjacent.
 pub(super) const TRAILER: usize = 12;
-/// The distance in bytes from the check word of a TCP SYN, which is its sequence number, to the end
-/// of its header with 12 bytes of options.
+/// The distance in bytes from the check word of a TCP SYN to the end of the frame. The check word
+/// is the TCP sequence number, and the header ends with 12 bytes of options.
 const SYN_TAIL: usize = 28;
 
-/// The number of bits of the sequence number in a packet id.
+/// The number of bits of the sequence number in a packet ID.
 const SEQUENCE_BITS: u32 = 40;
 const MAX_SEQUENCE: u64 = (1 << SEQUENCE_BITS) - 1;
 
-/// The identity of a packet-in: its switch and its sequence number.
+/// The identity of a packet-in: the switch that sent it, and its sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PacketId {
     /// The index of the switch, from 0, below 2^24. In the tests of RFC 8456, it is the number of a
     /// flow.
     pub switch: u32,
-    /// The sequence number of the packet-in at its switch, below 2^40 - 1.
+    /// The sequence number of the packet-in among those of its switch, below 2^40 - 1.
     pub sequence: u64,
 }
 
@@ -45,20 +45,19 @@ impl PacketId {
     /// The maximum number of switches that a tag can distinguish.
     pub const MAX_SWITCHES: u32 = 1 << (64 - SEQUENCE_BITS);
 
-    /// Returns the id for frames that are not packet-ins of the measurement, such as ARP
-    /// announcements.
+    /// Returns the ID for frames that are not measured, such as ARP announcements.
     pub const fn unmeasured(switch: u32) -> Self {
         Self { switch, sequence: MAX_SEQUENCE }
     }
 
-    /// Returns whether this is the id of a frame that belongs to the trial but is no packet-in of
-    /// the measurement.
+    /// Returns whether this is the ID of a frame that belongs to the trial but is not measured,
+    /// such as an ARP announcement.
     pub const fn is_unmeasured(&self) -> bool {
         self.sequence == MAX_SEQUENCE
     }
 
-    /// Returns the tag, which contains switch and sequence number. Numbers beyond their limits wrap
-    /// around.
+    /// Returns the tag, which contains the switch and the sequence number. Numbers beyond their
+    /// limits wrap around.
     const fn tag(self) -> u64 {
         (self.switch as u64) << SEQUENCE_BITS | self.sequence & MAX_SEQUENCE
     }
@@ -82,19 +81,19 @@ impl RunKey {
         Self { mask, factor: mix(mask) | 1 }
     }
 
-    /// Returns a number that distinguishes this trial from others, for table keys, which have no
-    /// room for a check word.
+    /// Returns a number that distinguishes this trial from others. It is used in keys of table
+    /// entries, which have no space for a check word.
     pub(crate) const fn mark(self) -> u128 {
         ((self.factor as u32 as u128) << 64) | self.mask as u128
     }
 
-    /// Returns the tag and the check word that a frame with this id carries.
+    /// Returns the tag and the check word that a frame with this ID carries.
     pub(super) const fn words(self, id: PacketId) -> (u64, u32) {
         let tag = id.tag();
         (tag, self.check(tag))
     }
 
-    /// Returns the check word followed by the tag, as they lie at the end of a frame.
+    /// Returns the check word followed by the tag, as a frame carries them at its end.
     pub(super) fn trailer(self, id: PacketId) -> [u8; TRAILER] {
         let (tag, check) = self.words(id);
         let mut bytes = [0; TRAILER];
@@ -103,16 +102,16 @@ impl RunKey {
         bytes
     }
 
-    /// Returns the check word for a tag: the folded 128-bit product of tag and key, so that every
-    /// bit of the tag has an effect.
+    /// Returns the check word of a tag: the 128-bit product of tag and key, reduced to 32 bits, so
+    /// that every bit of the tag has an effect.
     const fn check(self, tag: u64) -> u32 {
         let product = (tag ^ self.mask) as u128 * self.factor as u128;
         (((product >> 64) as u64 ^ product as u64) >> 32) as u32
     }
 }
 
-/// Returns the id of the packet-in that a frame belongs to or answers, or `None` if the frame is
-/// not of this trial.
+/// Returns the ID of the packet-in that a frame belongs to or answers, or `None` if the frame does
+/// not belong to this trial.
 pub fn read_id(frame: &[u8], key: RunKey) -> Option<PacketId> {
     let last = *frame.last_chunk()?;
     let (beside, tag) = split(last);
@@ -122,8 +121,8 @@ pub fn read_id(frame: &[u8], key: RunKey) -> Option<PacketId> {
     if at_end { Some(PacketId::from_tag(tag)) } else { search(frame, key) }
 }
 
-/// Searches for a tag before the end of a frame. Bytes before the frame count as zero, which makes
-/// checks of its length unnecessary.
+/// Searches the bytes before the end of a frame for a tag. If the frame is short, the missing bytes
+/// count as zero, so that its length need not be checked.
 fn search(frame: &[u8], key: RunKey) -> Option<PacketId> {
     let mut tail = [0; SYN_TAIL + SEARCH];
     let length = frame.len().min(tail.len());

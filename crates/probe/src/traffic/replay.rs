@@ -1,9 +1,9 @@
-//! Frames of a capture, prepared to carry packet ids.
+//! Reads the frames of a capture, and prepares them to carry packet IDs.
 //!
-//! If a frame contains at least 12 bytes of TCP or UDP payload over IPv4, the packet id overwrites
-//! the last 12 of them, and the checksum is corrected. All other frames (short payload, other
-//! protocols, IPv6, fragments, frames cut by the snap length) are extended by 12 bytes after the
-//! packet. A controller that parses and reassembles the packet loses these bytes.
+//! If a frame contains at least 12 bytes of TCP or UDP payload over IPv4, the packet ID overwrites
+//! the last 12 of them, and the checksum is corrected. In all other frames (short payload, other
+//! protocols, IPv6, fragments, frames cut by the snap length), 12 bytes are added after the packet.
+//! A controller that parses and reassembles the packet loses these bytes.
 
 use std::path::Path;
 
@@ -16,9 +16,9 @@ use super::id::{PacketId, RunKey, SEARCH, TRAILER};
 use crate::config::MAX_FRAME_BYTES;
 use crate::schedule::{Share, ends_of, gaps_of};
 
-/// The maximum number of bytes of frames held in memory.
+/// The maximum total length of the frames that are held in memory, in bytes.
 const MAX_BYTES: usize = 256 << 20;
-/// The maximum number of VLAN tags that are skipped.
+/// The maximum number of VLAN tags of a frame that are skipped.
 const MAX_VLAN_TAGS: usize = 4;
 
 const IPV4: u16 = 0x0800;
@@ -39,7 +39,7 @@ pub(super) fn ethertype(frame: &[u8]) -> Option<(u16, usize)> {
     None
 }
 
-/// The frames of a capture, in order.
+/// The frames of a capture, in the order of the capture.
 #[derive(Debug)]
 pub(super) struct Recording {
     bytes: Vec<u8>,
@@ -57,32 +57,33 @@ struct Recorded {
     place: IdLocation,
 }
 
-/// The location of the packet id in a frame.
+/// The place of the packet ID in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum IdLocation {
     Behind,
-    /// The packet id is in the bytes that start at this offset, which are zero in the recording.
+    /// The packet ID overwrites the payload from this offset on, where the recording contains
+    /// zeros.
     Payload {
         at: usize,
         checksum: Checksum,
     },
 }
 
-/// The checksum that covers the packet id, if there is one.
+/// The checksum that covers the packet ID, if the frame has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Checksum {
-    /// The frame has no checksum, as a UDP header with checksum zero states.
+    /// The frame has no checksum: it is UDP, and the checksum field in its header is zero.
     Unused,
     Tcp(Sum),
     Udp(Sum),
 }
 
-/// A checksum that is adjusted when the packet id is written.
+/// A checksum that is completed when the packet ID is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Sum {
     /// The offset of the checksum in the frame.
     at: usize,
-    /// The sum of everything that the checksum covers except the packet id.
+    /// The sum of everything that the checksum covers, except the packet ID.
     base: u16,
     /// Whether the packet id begins at an odd offset.
     odd: bool,
@@ -135,8 +136,9 @@ impl Recording {
         &self.notes
     }
 
-    /// Returns the index of the frame with which a switch begins. It agrees with the time with
-    /// which the switch begins, if the capture also defines the times between packet-ins.
+    /// Returns the index of the frame with which a switch begins. If the capture also determines
+    /// when packet-ins are sent, the schedule of the switch begins at the same place in the
+    /// capture.
     pub(super) fn begin(&self, share: Share) -> usize {
         match self.ends.is_empty() {
             true => share.begin_of(self.frames.len()),
@@ -144,7 +146,8 @@ impl Recording {
         }
     }
 
-    /// Appends the frame for a sequence number.
+    /// Appends a copy of the frame whose turn it is at this sequence number, with the packet ID
+    /// `id`.
     pub(super) fn write(&self, sequence: u64, id: PacketId, key: RunKey, out: &mut Vec<u8>) {
         // A recording has at least one frame.
         let turn = (sequence % self.frames.len().max(1) as u64) as usize;
@@ -193,8 +196,8 @@ impl Recording {
     }
 }
 
-/// Finds the location of the packet id in a frame's payload, and clears it. Returns `None` if the
-/// frame has too little payload.
+/// Finds the place for the packet ID in a frame's payload, and fills it with zeros. Returns `None`
+/// if the frame has too little payload.
 fn prepare(frame: &mut [u8]) -> Option<IdLocation> {
     let (IPV4, ip_at) = ethertype(frame)? else { return None };
     let ip = frame.get(ip_at..)?.first_chunk::<IPV4_HEADER>()?;

@@ -1,5 +1,5 @@
-//! Tests of the frames in packet-ins. This module has the functions that its submodules share; they
-//! parse frames with `etherparse`, an independent implementation.
+//! Tests of the frames in packet-ins. This file contains the functions that its submodules share.
+//! They parse frames with `etherparse`, an independent implementation.
 
 mod frames;
 mod hosts;
@@ -55,12 +55,13 @@ fn traffic(frame: Frame, frame_bytes: usize) -> Traffic {
     }
 }
 
-/// Returns settings that draw all addresses in one way, at both ends.
+/// Returns settings with which all source and destination addresses are generated in the same way.
 fn addresses(generator: Generator) -> Addresses {
     Addresses { mac: generator, ip: generator, port: generator, known_destinations: false }
 }
 
-/// Returns the frames of one switch among 10 with 3 hosts each and no links.
+/// Returns the generator of the frames of one among ten switches with three hosts each and no
+/// links.
 fn source(frame: Frame, frame_bytes: usize, addresses: Addresses, switch: u32) -> FrameSource {
     let switches = switches(10, 4, 3);
     let traffic = Traffic { addresses, ..traffic(frame, frame_bytes) };
@@ -74,7 +75,8 @@ fn frame_of(source: &mut FrameSource, sequence: u64) -> Vec<u8> {
     frame
 }
 
-/// The fields of a frame as another implementation parses them, after it verified all checksums.
+/// The fields of a frame as `etherparse`, an independent implementation, parses them. All checksums
+/// have been verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Read {
     source_mac: MacAddress,

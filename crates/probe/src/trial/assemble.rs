@@ -1,4 +1,4 @@
-//! Merges the records of all engine threads into one result.
+//! Computes the result of a trial from the records of its engine threads.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::account::{
 };
 use crate::config::{Config, Protocol};
 use crate::engine::recorder::SwitchRecord;
-use crate::engine::{Books, SwitchHandshake, TrialPlan};
+use crate::engine::{SwitchHandshake, ThreadOutcome, TrialPlan};
 use crate::kernel::{Look, Summary};
 use crate::ledger::{InWindow, Window};
 use crate::outcome::{
@@ -24,8 +24,8 @@ use crate::outcome::{
 };
 use crate::usage::Sample;
 
-/// Samples of the CPU time and memory of the controller and of the probe, taken together with the
-/// samples of outstanding packet-ins.
+/// Samples of the CPU time and memory of the controller and of the probe. They are taken together
+/// with the samples of unanswered packet-ins.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct UsageSeries {
     /// The times of the samples in nanoseconds since the start of traffic.
@@ -50,13 +50,13 @@ impl UsageSeries {
         self.controller.first().copied().flatten().map(|sample| sample.cpu_percent)
     }
 
-    /// Returns whether the controller's process was searched for but never found.
+    /// Returns whether the controller's process was looked for but never found.
     pub(super) fn missed_controller(&self) -> bool {
         self.controller.len() > 1 && self.controller.iter().all(Option::is_none)
     }
 
-    /// Adds the samples of another process of the probe, which were taken at the same moments of
-    /// the trial. Only a process on the controller's host has samples of the controller.
+    /// Adds the samples of another rank, a process of the probe, which were taken at the same times
+    /// of the trial. Only a rank on the controller's host has samples of the controller.
     pub(super) fn add(&mut self, other: &Self) {
         for (index, own) in self.own.iter_mut().enumerate() {
             let theirs = other.own.get(index).copied().flatten();
@@ -71,15 +71,15 @@ impl UsageSeries {
         }
     }
 
-    /// Returns the time in the measured window for which the controller's threads waited for a
-    /// core, in percent of the window, or `None` if this time is not known.
+    /// Returns the time in the measured window for which the controller's threads were runnable but
+    /// waited for a core, in percent of the window. Returns `None` if this time is not known.
     fn controller_waited(&self, window: Window) -> Option<f64> {
         let inside = self.inside(&self.controller, window);
         statistics::mean(&inside.filter_map(|sample| sample.wait_percent).collect::<Vec<_>>())
     }
 
     /// Returns the samples that lie in the measured window. A sample covers the time since the
-    /// previous one, so the first sample in the window covers time before it and is left out.
+    /// previous one, so the first sample in the window also covers time before it and is left out.
     fn inside<'a>(
         &'a self,
         samples: &'a [Option<Sample>],
@@ -100,11 +100,11 @@ impl UsageSeries {
 #[derive(Clone, Debug)]
 pub(super) struct Parts {
     pub(super) completion: Completion,
-    pub(super) books: Vec<Books>,
+    pub(super) threads: Vec<ThreadOutcome>,
     pub(super) usage: UsageSeries,
-    /// The observations of connections and hosts, one for each process of the probe.
+    /// The observations of TCP connections and hosts, one for each process of the probe.
     pub(super) seen: Vec<Seen>,
-    /// The time in seconds until the last switch was ready.
+    /// The time in seconds until the last switch was ready, or `None` if not all became ready.
     pub(super) ready_after: Option<f64>,
     pub(super) ready_at_end: u32,
 }
@@ -116,15 +116,16 @@ pub(super) fn trial(
     parts: Parts,
     remarks: Vec<String>,
 ) -> Trial {
-    let Parts { completion, books, usage, seen, ready_after: ready_after_s, ready_at_end } = parts;
-    let closed_at = books.iter().filter_map(|(recorder, _)| recorder.closed_at()).min();
+    let Parts { completion, threads, usage, seen, ready_after: ready_after_s, ready_at_end } =
+        parts;
+    let closed_at = threads.iter().filter_map(|(recorder, _)| recorder.closed_at()).min();
     let window = measured(plan.window(), closed_at);
     let seconds = (window.to.saturating_sub(window.from)) as f64 / 1e9;
-    let silence = silence(plan, &books);
-    let observed = Observed::of(books.iter().map(|(recorder, _)| recorder), window);
+    let silence = silence(plan, &threads);
+    let observed = Observed::of(threads.iter().map(|(recorder, _)| recorder), window);
     let looks: Vec<Vec<Look>> = seen.iter().map(|seen| seen.looks.clone()).collect();
     let summary = Summary::of(&looks, window);
-    let connected = books.iter().filter_map(|(recorder, _)| recorder.network_rtt()).min();
+    let connected = threads.iter().filter_map(|(recorder, _)| recorder.network_rtt()).min();
     let measured_rtt = summary.as_ref().and_then(|summary| summary.least_rtt);
     let network_rtt = [connected, measured_rtt].into_iter().flatten().min();
     let network_rtt = network_rtt.or_else(|| is_local(&plan.config).then_some(0));
@@ -133,7 +134,7 @@ pub(super) fn trial(
     let mut series = series(plan, window, &usage);
     let mut records: Vec<SwitchRecord> = Vec::new();
     let mut handshakes: Vec<SwitchHandshake> = Vec::new();
-    for (recorder, shakes) in books {
+    for (recorder, shakes) in threads {
         merge(&mut histograms, &recorder.tally.histograms);
         // Adding cannot fail, since the histograms resize themselves and have equal precision.
         let _ = undisturbed.add(&recorder.tally.undisturbed);
@@ -272,19 +273,20 @@ pub(super) fn trial(
 }
 
 /// Returns whether the switches listen on a loopback address, so that only a controller on this
-/// host reaches them.
+/// host can connect to them.
 fn is_local(config: &Config) -> bool {
     config.protocol == Protocol::P4Runtime && config.p4runtime.listen.is_loopback()
 }
 
-/// Returns the part of the window before the first engine thread closed its record.
+/// Returns the window up to the time at which the first engine thread closed its record, since the
+/// trial may have ended early.
 fn measured(window: Window, closed_at: Option<u64>) -> Window {
     let reached = closed_at.unwrap_or(window.from).max(window.from);
     Window { from: window.from, to: window.to.min(reached) }
 }
 
-/// Extends all lists of values per second to equal length, so that a second without events has the
-/// value 0 even at the end. The last second, if the trial did not complete it, is included only if
+/// Extends all lists of values per second to the same length, so that seconds without events at the
+/// end have the value 0. The last second, if the trial did not complete it, is included only if
 /// something happened in it.
 fn fill_seconds(series: &mut Series, records: &mut [SwitchRecord], closed_at: Option<u64>) {
     let whole = (closed_at.unwrap_or(0) / 1_000_000_000) as usize;
@@ -386,7 +388,7 @@ fn handshake_outcome(
     }
 }
 
-/// Describes the addresses at which the controller or the switches listen.
+/// Describes the addresses on which the controller (OpenFlow) or the switches (P4Runtime) listen.
 pub(crate) fn address(config: &Config) -> String {
     match config.protocol {
         Protocol::OpenFlow10 | Protocol::OpenFlow13 => config.controller.address.clone(),
@@ -423,7 +425,7 @@ fn add_each(into: &mut Vec<u64>, from: &[u64]) {
     }
 }
 
-/// Adds the counts of one record to a sum.
+/// Adds the counts of one switch to a sum.
 fn add_counts(sum: &mut Counts, one: &Counts) {
     // The pattern has no `..`, so that a new field cannot be forgotten.
     let Counts {

@@ -5,16 +5,16 @@ use statistics::can_state;
 use crate::account::Times;
 use crate::outcome::Latency;
 
-/// The ratio of a percentile of all round-trip times to the same percentile of the undisturbed ones
-/// from which it counts as distorted by the probe.
+/// The factor by which a percentile of all round-trip times must exceed the same percentile of the
+/// undisturbed ones to count as raised by the probe.
 const CHANGES: f64 = 1.25;
 
 /// Returns the names of the percentiles, up to p99, that delays of the probe may have raised by a
 /// quarter or more.
 ///
 /// Each percentile of all round-trip times is compared with the same percentile of
-/// [`Times::undisturbed`]. Percentiles above p99 are not examined, because each depends on a few
-/// samples, so that a single pause of the host determines its value in both distributions.
+/// [`Times::undisturbed`]. Percentiles above p99 are not examined: each depends on a few samples,
+/// so a single pause of the host determines its value in both distributions.
 pub(crate) fn own_percentiles(times: Times<'_>) -> Vec<&'static str> {
     let Times { all, undisturbed } = times;
     if all.samples == 0 {

@@ -1,5 +1,5 @@
-//! The observations of the conductor, the thread that leads a trial: the state of the kernel's TCP
-//! connections, and for how long nothing ran on the host.
+//! The observations of the conductor, the thread that leads a trial. It observes the state of the
+//! kernel's TCP connections, and for how long nothing ran on the host.
 
 use std::time::Duration;
 
@@ -12,28 +12,28 @@ use crate::host;
 use crate::kernel::{Ends, Look, Watch};
 use crate::ledger::Window;
 
-/// The least delay in nanoseconds of a wake-up from sleep that shows that nothing ran on the host.
-/// A host that is merely busy wakes every thread sooner.
+/// The delay in nanoseconds with which a sleeping thread must wake to prove that nothing ran on the
+/// host. A host that is merely busy wakes every thread sooner.
 const STALL: u64 = 20_000_000;
 
-/// The observations made in one process of the probe.
+/// The observations of one rank, a process of the probe.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Seen {
     pub(super) looks: Vec<Look>,
-    /// Whether the controller runs on the host of this process.
+    /// Whether the controller runs on the same host as this rank.
     has_controller: bool,
-    /// The part of the measured window, in nanoseconds, for which the host did not wake the
-    /// conductor.
+    /// The time within the measured window, in nanoseconds, for which the host did not wake the
+    /// conductor although it was due to wake.
     stalled: u64,
-    /// The share of the window's CPU time that the hypervisor gave to other virtual machines.
+    /// The share of the CPU time in the window that the hypervisor gave to other virtual machines.
     stolen: f64,
-    /// The reason why the state of the kernel's connections is not known, or `None` if it is known.
+    /// The reason why the state of TCP connections is not known, or `None` if it is known.
     pub(super) failure: Option<String>,
 }
 
 impl Seen {
-    /// Returns how the host of the controller scheduled processes, if a process of the probe ran on
-    /// it.
+    /// Returns the disturbances of the controller's host, as the rank on the same host observed
+    /// them. Without such a rank, returns no disturbances.
     pub(super) fn host(ranks: &[Self]) -> HostWork {
         let there = || ranks.iter().filter(|seen| seen.has_controller);
         HostWork {
@@ -44,8 +44,8 @@ impl Seen {
     }
 }
 
-/// The observer of the kernel's connections and of the host during a trial. Moments are nanoseconds
-/// since the start of traffic.
+/// Observes the TCP connections and the host during a trial. Times are in nanoseconds since the
+/// start of traffic.
 #[derive(Debug)]
 pub(super) struct Surroundings {
     watch: Option<Watch>,
@@ -53,7 +53,7 @@ pub(super) struct Surroundings {
     pub(super) has_controller: bool,
     stalled: u64,
     failure: Option<String>,
-    /// The CPU time that the hypervisor had given to other virtual machines when the window began.
+    /// The CPU time that the hypervisor had withheld from this machine when the window began.
     stolen_before: Option<Duration>,
     stolen: f64,
 }
@@ -77,12 +77,12 @@ impl Surroundings {
         }
     }
 
-    /// Samples the connections, unless samples would take too much time.
+    /// Samples the TCP connections, unless samples would take too large a share of the time.
     pub(super) fn glance(&mut self, at: u64) {
         self.watched(|watch| watch.glance(at));
     }
 
-    /// Samples the connections and the host at the start or at the end of the window.
+    /// Samples the TCP connections and the host at the start or at the end of the window.
     pub(super) fn look_at_edge(&mut self, at: u64) {
         self.watched(|watch| watch.look(at));
         let stolen = host::stolen();
@@ -104,7 +104,7 @@ impl Surroundings {
         }
     }
 
-    /// Records that the conductor slept until `woken`, although it was to wake at `until`.
+    /// Records that the conductor slept until `woken`, although it was due to wake at `until`.
     pub(super) fn slept(&mut self, until: u64, woken: u64) {
         if woken.saturating_sub(until) >= STALL {
             let inside = woken.min(self.window.to).saturating_sub(until.max(self.window.from));
@@ -123,8 +123,8 @@ impl Surroundings {
     }
 }
 
-/// Returns the ports that identify a trial's connections, or `None` if the controller's port is
-/// unknown.
+/// Returns the TCP ports that identify the connections of a trial, or `None` if the controller's
+/// port is unknown.
 fn ends(plan: &TrialPlan) -> Option<Ends> {
     match plan.config.protocol {
         Protocol::OpenFlow10 | Protocol::OpenFlow13 => {

@@ -1,4 +1,4 @@
-//! Notes that a trial's result shows beside its figures.
+//! Notes on the quality of a measurement, which a trial's result shows with its figures.
 
 use super::delays::{in_words, own_percentiles};
 use crate::account::Times;
@@ -8,17 +8,18 @@ use crate::engine::recorder::DETAIL_LIMIT;
 use crate::ledger::{Hindered, LATE};
 use crate::outcome::{Counts, Latency};
 
-/// The delays of packet-ins and answers at the probe.
+/// The delays that the probe caused in sending packet-ins and in reading answers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Delays<'a> {
     pub(super) send_lag: &'a Latency,
     pub(super) read_delay: &'a Latency,
     pub(super) times: Times<'a>,
-    /// The share of the packet-ins refused by connections for which the network is responsible.
+    /// The share of the packet-ins refused by connections for which the network is responsible and
+    /// not the controller.
     pub(super) by_network: f64,
 }
 
-/// Returns the notes that prevent a misreading of a trial's figures.
+/// Returns notes that help users not to misread a trial's figures.
 pub(super) fn of_trial(
     plan: &TrialPlan,
     counts: &Counts,
@@ -101,7 +102,7 @@ pub(super) fn of_trial(
     notes
 }
 
-/// Describes how many packet-ins never left, and why.
+/// Describes how many packet-ins were never sent, and why.
 fn never_left(counts: &Counts, hindered: Hindered, culprit: &str) -> String {
     let Hindered { refused, cut_off, .. } = hindered;
     let rest = counts.unsent.saturating_sub(refused + cut_off);

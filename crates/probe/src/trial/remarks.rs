@@ -8,15 +8,15 @@ use crate::config::Load;
 use crate::engine::SwitchHandshake;
 use crate::outcome::{Counts, SwitchOutcome};
 
-/// The CPU time in percent of a core above which a controller without traffic counts as busy.
-/// Discovery and keep-alives of many switches take less.
+/// The CPU time, in percent of a core, from which a controller that receives no traffic counts as
+/// busy. Link discovery and keep-alives of many switches take less.
 const BUSY_BEFORE_PERCENT: f64 = 25.0;
-/// The least time for settling before traffic after which the CPU time no longer shows the work of
-/// handshakes.
+/// The time between handshakes and traffic from which the controller's CPU time is examined. After
+/// a shorter time, it may still work on the handshakes.
 const LONG_SETTLE: Duration = Duration::from_millis(500);
 
 /// Returns a remark if the controller was busy before traffic began. `cpu` is the CPU time that it
-/// used in the second half of the time for settling, in percent of a core.
+/// used in the second half of the time between handshakes and traffic, in percent of a core.
 pub(super) fn busy_before(settle: Duration, cpu: f64) -> Option<String> {
     (settle >= LONG_SETTLE && cpu > BUSY_BEFORE_PERCENT).then(|| {
         format!(
@@ -44,7 +44,7 @@ pub(super) fn of_handshakes(handshakes: &[SwitchHandshake]) -> Vec<String> {
     )]
 }
 
-/// Returns the number of switches that ran each pipeline, by the name of the pipeline.
+/// Returns the number of switches that run each P4 pipeline, by the name of the pipeline.
 pub(super) fn pipelines(handshakes: &[SwitchHandshake]) -> BTreeMap<String, u32> {
     let mut pipelines = BTreeMap::new();
     for name in handshakes.iter().filter_map(|handshake| handshake.pipeline.clone()) {
@@ -53,13 +53,13 @@ pub(super) fn pipelines(handshakes: &[SwitchHandshake]) -> BTreeMap<String, u32>
     pipelines
 }
 
-/// Describes the pipeline that all switches ran. Returns `None` if they ran several or none.
+/// Describes the P4 pipeline that all switches ran. Returns `None` if they ran several or none.
 pub(super) fn of_pipelines(pipelines: &BTreeMap<String, u32>) -> Option<String> {
     let [name] = pipelines.keys().collect::<Vec<_>>()[..] else { return None };
     Some(format!("The switches ran the pipeline {name}."))
 }
 
-/// Returns a remark that names the messages that the figures count, if they are not packet-ins.
+/// Returns a remark about the messages that the figures count, if these are not packet-ins.
 pub(super) fn of_load(load: Load) -> Vec<String> {
     match load {
         Load::PacketIn => Vec::new(),
@@ -77,8 +77,8 @@ pub(super) fn of_load(load: Load) -> Vec<String> {
     }
 }
 
-/// Returns a remark if the kernel does not report the state of connections. It also states what the
-/// verdict cannot decide for lack of it.
+/// Returns a remark if the kernel does not report the state of TCP connections. It also says what
+/// the verdict then cannot decide.
 pub(super) fn of_sockets(failure: Option<&str>) -> Vec<String> {
     let note = |failure: &str| {
         format!(
@@ -89,8 +89,9 @@ pub(super) fn of_sockets(failure: Option<&str>) -> Vec<String> {
     failure.map(note).into_iter().collect()
 }
 
-/// Returns a remark if most packet-ins have several answers, which shows that the controller floods
-/// packets. A controller that sends only some packets twice gets no remark.
+/// Returns a remark if most packet-ins have several answers, from which it follows that the
+/// controller floods packets. If only some packet-ins have several answers, the remark says that it
+/// sends some packets again.
 pub(super) fn of_answers(counts: &Counts, switches: &[SwitchOutcome], load: Load) -> Vec<String> {
     // A repeated acknowledgement of a list changes nothing.
     if load != Load::PacketIn {

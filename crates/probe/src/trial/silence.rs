@@ -1,23 +1,24 @@
-//! Detection of a controller that stopped answering for good.
+//! Detects a controller that has stopped answering for good.
 //!
 //! A controller that is too slow answers until the end, as fast as it can. A controller that has
-//! stopped is recognised by a silence: from some moment until the end of the trial, no answer
-//! arrived, whatever was sent in the meantime.
+//! stopped is recognised by silence: from some moment until the end of the trial, no answer
+//! arrived, although packet-ins were sent.
 
-use crate::engine::{Books, Recorder, TrialPlan, nanos};
+use crate::engine::{Recorder, ThreadOutcome, TrialPlan, nanos};
 use crate::outcome::Silence;
 use crate::traffic::describe;
 
-/// The least ratio of a silence to the longest earlier time between two answers. A controller that
-/// only pauses from time to time has not stopped.
+/// The factor by which the silence must exceed the longest earlier time between two answers. A
+/// controller that only pauses from time to time has not stopped.
 const LONGER: u64 = 3;
-/// The least number of unanswered packet-ins during a silence. Fewer may have been lost one by one.
+/// The number of packet-ins that must be unanswered in the silence. Fewer may have been lost one by
+/// one.
 const LEAST: u64 = 10;
 
-/// Returns the period without answers at the end of a trial if the controller stopped for good, and
-/// `None` otherwise.
-pub(super) fn silence(plan: &TrialPlan, books: &[Books]) -> Option<Silence> {
-    let recorders = || books.iter().map(|(recorder, _)| recorder);
+/// Returns the time without answers at the end of a trial if the controller has stopped for good,
+/// and `None` otherwise.
+pub(super) fn silence(plan: &TrialPlan, threads: &[ThreadOutcome]) -> Option<Silence> {
+    let recorders = || threads.iter().map(|(recorder, _)| recorder);
     let found = ended_in_silence(recorders, nanos(plan.config.timing.drain.longest()))?;
     let mut frame = Vec::new();
     plan.source(found.switch)?.next(found.sequence, &mut frame);
@@ -33,21 +34,22 @@ pub(super) fn silence(plan: &TrialPlan, books: &[Books]) -> Option<Silence> {
     })
 }
 
-/// A period without answers at the end of a trial. Times are nanoseconds since the start of
+/// A period without answers at the end of a trial. Times are in nanoseconds since the start of
 /// traffic.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found {
     pub(crate) last_answer: u64,
     pub(crate) until: u64,
     pub(crate) unanswered: u64,
-    /// The departure time, the switch and the sequence number of the first unanswered packet-in.
+    /// The time at which the first unanswered packet-in was sent (`sent`), its switch and its
+    /// sequence number.
     pub(crate) sent: u64,
     pub(crate) switch: u32,
     pub(crate) sequence: u64,
 }
 
 /// Returns the silence at the end of a trial, or `None` if the controller had not stopped.
-/// `patience` is the time that the trial waited for answers at its end.
+/// `patience` is the time for which the trial waited for answers at its end.
 pub(crate) fn ended_in_silence<'a, R: Iterator<Item = &'a Recorder>>(
     recorders: impl Fn() -> R,
     patience: u64,
@@ -94,20 +96,21 @@ pub(crate) fn ended_in_silence<'a, R: Iterator<Item = &'a Recorder>>(
     Some(Found { last_answer, until, unanswered, sent, switch, sequence })
 }
 
-/// The observations that distinguish a controller that stopped from one that is slow or loses
-/// packets.
+/// The observations by which a controller that has stopped is distinguished from one that is slow
+/// or loses packet-ins.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
-    /// The length of the period without answers at the end of the trial. `patience` is the time
-    /// that the trial waited for answers, and `longest` is the longest time that any answer took.
+    /// The length of the period without answers at the end of the trial (`silent`). `patience` is
+    /// the time for which the trial waited for answers, and `longest` is the longest time that any
+    /// answer took.
     silent: u64,
     patience: u64,
     longest: u64,
-    /// The longest time between two answers before the silence.
+    /// The longest time between two answers before this period.
     longest_gap: u64,
-    /// The number of packet-ins that left after the last one that was answered.
+    /// The number of packet-ins that were sent after the last one that was answered.
     unanswered: u64,
-    /// The number of unanswered packet-ins that left before the last one that was answered.
+    /// The number of unanswered packet-ins that were sent before the last one that was answered.
     unanswered_before: u64,
     answered: u64,
 }
@@ -127,8 +130,9 @@ impl Seen {
 mod tests {
     use super::*;
 
-    /// An application of os-ken that parses every packet. Its library never returns from the frame
-    /// with source port 2600, which is the 1,577th frame of a run of 10 s at 1,000/s.
+    /// The observations of a trial with the controller os-ken, whose application parses every
+    /// packet. Its library never returns from the frame with source port 2600, which is the 1,577th
+    /// frame of a run of 10 s at 1,000/s.
     const OS_KEN: Seen = Seen {
         silent: 10_424_000_000,
         patience: 2_000_000_000,

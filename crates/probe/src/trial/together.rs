@@ -1,14 +1,14 @@
-//! A trial that several processes run together: the messages that they exchange, and their
-//! coordination.
+//! Coordinates a trial that several processes run together, by messages between them.
 //!
 //! Each process is a *rank*, as in MPI, and emulates a part of the switches. The rank with the
-//! number 0 is called the first. It coordinates the others. Each rank leads its own switches
+//! number 0 is called the first, and coordinates the others. Each rank leads its own switches
 //! through the phases of the trial. At the end of some phases, it waits until the first rank
 //! reports that all ranks have reached this point. A rank that sends nothing for longer than its
 //! phase takes counts as lost, so that every wait ends.
 //!
-//! A *note* is a message of one engine thread to the thread that runs another switch. Ranks other
-//! than the first send notes for switches of other ranks to the first rank, which forwards them.
+//! A *note* is a message from an engine thread that runs one switch to the thread that runs another
+//! switch. Ranks other than the first send notes for switches of other ranks to the first rank,
+//! which forwards them.
 
 mod clocks;
 mod conclusion;
@@ -26,54 +26,54 @@ use super::assemble::UsageSeries;
 use super::evidence::Seen;
 use crate::engine::control::Clock;
 use crate::engine::mailbox::{Mailbox, Note, Slot};
-use crate::engine::{Books, Portion, TrialPlan};
+use crate::engine::{Portion, ThreadOutcome, TrialPlan};
 use crate::outcome::{Completion, RankOutcome};
 
-/// The time, in addition to the duration of a phase, after which a rank that sends nothing counts
-/// as lost.
+/// The time by which a phase may exceed its planned duration before a rank that sends nothing
+/// counts as lost.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
-/// The time to wait for the records of the other ranks after an interrupt, if the link does not
-/// report lost ranks. It is short, because mpirun interrupts all ranks when one has died, and kills
-/// them a second later.
+/// The time for which the first rank waits for the records of the other ranks after an interrupt,
+/// if the link does not report lost ranks. It is short, because mpirun interrupts all ranks when
+/// one has died, and kills them a second later.
 const IN_HASTE: Duration = Duration::from_millis(600);
-/// The interval at which a rank that waits for a message forwards the notes of its engine threads.
+/// The interval at which a rank that waits for a message forwards the notes of its own engine
+/// threads.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// A message between the ranks of a run.
+/// A message between the ranks, the processes of a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum RankMessage {
-    /// A process's report that it is ready, with the address of its switches.
+    /// Reports that the sender is ready, with the address of its switches.
     Here(IpAddr),
-    /// The first rank's request to run a trial.
+    /// Requests that the receiver run a trial. Only the first rank sends this.
     Trial(TrialSetting),
-    /// The first rank's notice that there is no further trial.
+    /// Reports that no further trial follows. Only the first rank sends this.
     End,
-    /// The first rank's request for the reading of the receiver's clock.
+    /// Requests a reading of the receiver's clock. Only the first rank sends this.
     Clock,
-    /// The answer to [`RankMessage::Clock`]: the reading of the sender's clock, in nanoseconds.
+    /// The answer to [`RankMessage::Clock`]: a reading of the sender's clock, in nanoseconds.
     Shows(u64),
-    /// The first rank's notice that the comparison of clocks is complete.
+    /// Reports that the comparison of clocks is complete. Only the first rank sends this.
     Compared,
-    /// A rank's report to the first that it reached the end of a phase, or why it will not reach
-    /// it.
+    /// Reports to the first rank that the sender has reached the end of a phase, or why it will not
+    /// reach it.
     Reached(Phase, Result<(), Completion>),
-    /// The first rank's notice that all ranks have reached the end of a phase.
+    /// Reports that all ranks have reached the end of a phase. Only the first rank sends this.
     Proceed(Phase),
-    /// The moment at which traffic begins, sent by the first rank and converted to the receiver's
-    /// clock.
+    /// The time at which traffic begins, on the receiver's clock. Only the first rank sends this.
     Begin(u64),
-    /// The first rank's notice that the trial is cancelled, with the reason.
+    /// Reports that the trial is cancelled, with the reason. Only the first rank sends this.
     Cancel(String),
-    /// A message of an engine thread of the sending process, for the thread that runs a switch of
-    /// another process.
+    /// A message from an engine thread of the sender to the thread that runs a switch of another
+    /// rank.
     Note(Note),
-    /// The measurements of the sender, for the first rank.
-    Books(Box<RankRecord>),
-    /// A rank's report that it could not set up the trial, with the reason.
+    /// The sender's measurements of a trial, which it sends to the first rank.
+    Measured(Box<RankRecord>),
+    /// Reports to the first rank that the sender could not set up the trial, with the reason.
     Failed(String),
 }
 
-/// A phase at whose end all ranks wait for each other.
+/// A phase of a trial at whose end all ranks wait for each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Phase {
     Connect,
@@ -81,36 +81,36 @@ pub(crate) enum Phase {
     Drain,
 }
 
-/// The measurements that a rank sends to the first rank at the end of a trial.
+/// The measurements of a trial that a rank sends to the first rank.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct RankRecord {
-    pub(super) books: Vec<Books>,
+    pub(super) threads: Vec<ThreadOutcome>,
     pub(super) usage: UsageSeries,
     pub(super) seen: Vec<Seen>,
     pub(super) ready_after: Option<f64>,
     pub(super) ready_at_end: u32,
     pub(super) notes: Vec<String>,
-    /// A description of the controller's process, if it runs on the host of this rank.
+    /// A description of the controller's process, if it runs on the same host as this rank.
     pub(super) process: Option<String>,
     pub(super) outcome: RankOutcome,
 }
 
-/// One process's part in a trial that several processes (ranks) run together.
+/// The part of this process in a trial that several processes (ranks) run together.
 #[derive(Debug)]
 pub(super) struct Together<'a> {
     group: &'a mut Group,
     clock: Clock,
-    /// The mailbox of messages from this process's engine threads for switches of other processes.
+    /// The mailbox for messages from this rank's engine threads to switches of other ranks.
     outbound: Mailbox,
-    /// The senders of the mailboxes of this process's engine threads, indexed by thread.
+    /// The sending ends of the mailboxes of this rank's engine threads, indexed by thread.
     inbound: Vec<Slot>,
-    /// The offsets of the clocks of other processes from the clock of this one, as estimated before
-    /// (`before`) and after (`after`) traffic. Only the first process has them.
+    /// The offset of each other rank's clock from the clock of this one, as estimated before
+    /// traffic (`before`) and after it (`after`). Only the first rank has these estimates.
     before: BTreeMap<Rank, ClockOffset>,
     after: BTreeMap<Rank, ClockOffset>,
     words: VecDeque<(Rank, RankMessage)>,
-    /// The measurements that other processes have sent to the first one.
-    books: BTreeMap<Rank, RankRecord>,
+    /// The measurements that other ranks have sent to the first one.
+    records: BTreeMap<Rank, RankRecord>,
     /// Whether the first rank has ended the run.
     is_over: bool,
     cancelled: Option<String>,
@@ -131,7 +131,7 @@ impl<'a> Together<'a> {
             before: BTreeMap::new(),
             after: BTreeMap::new(),
             words: VecDeque::new(),
-            books: BTreeMap::new(),
+            records: BTreeMap::new(),
             is_over: false,
             cancelled: None,
         }
@@ -145,15 +145,15 @@ impl<'a> Together<'a> {
         self.group.is_first()
     }
 
-    /// Returns the reason why the trial was cancelled, if it was.
+    /// Returns the reason why the trial was cancelled, or `None` if it was not.
     pub(super) fn cancelled(&self) -> Option<&str> {
         self.cancelled.as_deref()
     }
 
-    /// Forwards the notes of this process's engine threads, which are messages for switches of
-    /// other processes. Then waits for at most `patience` for messages of other processes. Notes
-    /// among these messages are passed on to the thread or the process that runs their switch. All
-    /// other messages are stored.
+    /// Forwards the notes of this rank's engine threads, which are messages for switches of other
+    /// ranks. Then waits for at most `patience` for messages of other ranks. Notes among these
+    /// messages are passed on to the thread or the rank that runs their switch. All other messages
+    /// are stored.
     pub(super) fn look(&mut self, plan: &TrialPlan, patience: Duration) {
         self.outbound.clear();
         while let Some(note) = self.outbound.take() {
@@ -176,8 +176,8 @@ impl<'a> Together<'a> {
                     self.is_over = true;
                     self.cancelled.get_or_insert("the run is over".to_owned());
                 }
-                Received::Message(from, RankMessage::Books(books)) => {
-                    self.books.insert(from, *books);
+                Received::Message(from, RankMessage::Measured(record)) => {
+                    self.records.insert(from, *record);
                 }
                 Received::Message(from, word) => self.words.push_back((from, word)),
                 Received::Lost(Rank::FIRST) => {
@@ -190,7 +190,7 @@ impl<'a> Together<'a> {
         }
     }
 
-    /// Converts the time in a note of the rank `from` to the clock of the first rank.
+    /// Converts the time in a note that comes from the rank `from` to the clock of the first rank.
     fn as_of(&self, from: Rank, mut note: Note) -> Note {
         if let (Note::Answered { at, .. }, Some(offset)) = (&mut note, self.before.get(&from)) {
             *at = offset.here(*at);
@@ -212,8 +212,8 @@ impl<'a> Together<'a> {
         }
     }
 
-    /// Returns the next message of the first rank that neither comes from an engine thread nor
-    /// cancels the trial. Waits for at most `patience`.
+    /// Returns the next message of the first rank, and waits for it at most for `patience`. Notes
+    /// are not returned but passed on. Returns an error with the reason if the trial is cancelled.
     fn of_first(&mut self, plan: &TrialPlan, patience: Duration) -> Result<RankMessage, String> {
         let deadline = Instant::now() + patience;
         loop {
@@ -233,8 +233,8 @@ impl<'a> Together<'a> {
         }
     }
 
-    /// Waits until all ranks have reached the end of a phase. `mine` says whether this rank reached
-    /// it, and `patience` is the time that the others may still need.
+    /// Waits until all ranks have reached the end of a phase. `mine` says whether this rank has
+    /// reached it, and `patience` is the time that the others may still need.
     ///
     /// # Errors
     ///
@@ -278,7 +278,7 @@ impl<'a> Together<'a> {
                 }
             }
             awaited.retain(|rank| {
-                !self.group.lost().contains_key(rank) && !self.books.contains_key(rank)
+                !self.group.lost().contains_key(rank) && !self.records.contains_key(rank)
             });
             if awaited.is_empty() || interrupted() {
                 break;
@@ -312,16 +312,17 @@ impl<'a> Together<'a> {
         }
     }
 
-    /// Cancels the trial at all other ranks. Does nothing unless this is the first rank.
+    /// Tells all other ranks that the trial is cancelled. Does nothing unless this is the first
+    /// rank.
     pub(super) fn cancel(&mut self, reason: &str) {
         if self.is_first() {
             self.group.send_all(&RankMessage::Cancel(reason.to_owned()));
         }
     }
 
-    /// Returns the moment at which traffic begins, on this rank's clock. The first rank proposes
-    /// `at` and sends it to the other ranks, converted to their clocks. The other ranks ignore
-    /// their own `at`.
+    /// Returns the time at which traffic begins, on this rank's clock. The first rank proposes `at`
+    /// and sends it to the other ranks, converted to their clocks. The other ranks ignore their own
+    /// `at`.
     pub(super) fn begin(&mut self, plan: &TrialPlan, at: u64) -> Result<u64, Completion> {
         if !self.is_first() {
             return match self.of_first(plan, 2 * TIMEOUT) {
@@ -336,7 +337,7 @@ impl<'a> Together<'a> {
         Ok(at)
     }
 
-    /// Describes the lost ranks, the switches of each, and how each was lost. Returns `None` if no
+    /// Describes which ranks were lost, each with its switches and the cause. Returns `None` if no
     /// rank was lost.
     pub(super) fn lost(&self, plan: &TrialPlan) -> Option<String> {
         let each: Vec<String> = self
@@ -355,13 +356,13 @@ impl<'a> Together<'a> {
         (!each.is_empty()).then(|| each.join("; "))
     }
 
-    /// Sends the measurements of this process to the first rank.
-    pub(super) fn hand_over(&mut self, books: RankRecord) {
-        self.group.send(Rank::FIRST, &RankMessage::Books(Box::new(books)));
+    /// Sends the measurements of this rank to the first rank.
+    pub(super) fn hand_over(&mut self, record: RankRecord) {
+        self.group.send(Rank::FIRST, &RankMessage::Measured(Box::new(record)));
     }
 
-    /// Waits for the records of the other ranks. Returns the records that arrived, and an outcome
-    /// for every other rank. A lost rank is marked as failed in its outcome.
+    /// Waits for the measurements of the other ranks. Returns those that arrived, and an outcome
+    /// for every other rank. The outcome of a lost rank is marked as failed.
     pub(super) fn collect(
         &mut self,
         plan: &TrialPlan,
@@ -375,7 +376,7 @@ impl<'a> Together<'a> {
                 .group
                 .others()
                 .filter(|rank| {
-                    !self.books.contains_key(rank) && !self.group.lost().contains_key(rank)
+                    !self.records.contains_key(rank) && !self.group.lost().contains_key(rank)
                 })
                 .collect();
             if awaited.is_empty() {
@@ -389,8 +390,8 @@ impl<'a> Together<'a> {
             }
             self.look(plan, LOOK);
         }
-        let books = std::mem::take(&mut self.books);
-        let outcomes = self.group.others().map(|rank| match books.get(&rank) {
+        let records = std::mem::take(&mut self.records);
+        let outcomes = self.group.others().map(|rank| match records.get(&rank) {
             Some(own) => RankOutcome {
                 clock_before: self.before.get(&rank).copied(),
                 clock_after: self.after.get(&rank).copied(),
@@ -399,7 +400,7 @@ impl<'a> Together<'a> {
             None => self.outcome_of_lost(plan, rank),
         });
         let outcomes = outcomes.collect();
-        (books.into_values().collect(), outcomes)
+        (records.into_values().collect(), outcomes)
     }
 
     fn outcome_of_lost(&self, plan: &TrialPlan, rank: Rank) -> RankOutcome {
@@ -421,12 +422,13 @@ impl<'a> Together<'a> {
     }
 }
 
-/// Returns the switches that the process `rank`, one of `of` processes, runs.
+/// Returns the switches that rank `rank` runs if there are `of` ranks.
 fn portion(plan: &TrialPlan, rank: Rank, of: u32) -> Portion {
     Portion::new(plan.config.switches.count, plan.group, rank, of)
 }
 
-/// Returns which of the `of` processes runs a switch.
+/// Returns the rank that runs a switch if there are `of` ranks, or `None` if there is no such
+/// switch.
 fn owner(plan: &TrialPlan, switch: u32, of: u32) -> Option<Rank> {
     (0..of).map(Rank).find(|rank| portion(plan, *rank, of).switches.contains(&switch))
 }
@@ -468,10 +470,10 @@ mod tests {
         crate::trial::plan(config, setting, Some((rank, of))).expect("a plan")
     }
 
-    /// Runs one process of a trial, which sends the message `send`, if there is one, to the switch
-    /// that it names. The process then forwards messages between engine threads until its own
-    /// thread receives one. Returns that message, or `None` after 20 s. If `expect` is false, the
-    /// process also stops, without a message, when another process is lost.
+    /// Runs one rank of a trial. It sends the message `send`, if there is one, to the switch for
+    /// which it is meant. It then forwards messages between engine threads until a message arrives
+    /// for one of its own threads. Returns that message, or `None` after 20 s. If `expect` is
+    /// false, the rank also stops, without a message, when another rank is lost.
     fn relay(link: MemoryLink, mut send: Option<Note>, expect: bool) -> Option<Note> {
         let mut group = Group::from(link);
         let plan = plan_of(group.rank(), group.size());

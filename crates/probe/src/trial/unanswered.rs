@@ -1,10 +1,10 @@
-//! Explanations why nothing was answered, with advice.
+//! Explains why no packet-in was answered, with advice.
 
 use crate::config::{Load, Protocol};
 use crate::outcome::{Counts, HandshakeOutcome};
 
-/// Returns advice for a controller that closes the connections of switches that have just become
-/// ready.
+/// Returns advice for a controller that closes the connections of switches as soon as they have
+/// become ready.
 pub(super) fn ids_unknown(protocol: Protocol) -> &'static str {
     match protocol {
         Protocol::P4Runtime => "Does it know their device ids (--first-id)?",
@@ -14,17 +14,17 @@ pub(super) fn ids_unknown(protocol: Protocol) -> &'static str {
     }
 }
 
-/// The number of first answers to packet-ins, including those in the warm-up.
+/// The number of packet-ins that were answered, including those in the warm-up.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Answers {
-    /// The number of first answers over the whole trial.
+    /// The number of packet-ins that were answered over the whole trial.
     pub(crate) ever: u64,
-    /// The number of first answers that arrived in the measured window.
+    /// The number of packet-ins whose first answer arrived in the measured window.
     pub(crate) in_window: u64,
 }
 
 /// Explains why nothing was answered in the measured window. Returns `None` if something was
-/// answered. `met` is whether any connection was established.
+/// answered. `met` says whether any connection with the controller was established.
 pub(crate) fn why_zero(
     (protocol, load): (Protocol, Load),
     address: &str,

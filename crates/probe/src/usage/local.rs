@@ -1,4 +1,4 @@
-//! Samples of processes on this host.
+//! Samples the CPU time and memory of processes on this host.
 
 use std::collections::HashSet;
 use std::fs;
@@ -12,11 +12,11 @@ use super::meter::{Meter, ProcessTimes, Snapshot, Units};
 use super::{Sample, UsageError};
 use crate::config::ProcessSelector;
 
-/// The time between two searches of all processes for a name. Between searches, only the matches
-/// are read.
+/// The time between two searches of all processes for a name. Between searches, only the processes
+/// that matched are read.
 const SCAN_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The selected processes.
+/// The watched processes of this host.
 #[derive(Debug)]
 pub(super) struct Processes {
     choice: Choice,
@@ -25,13 +25,13 @@ pub(super) struct Processes {
     seen: Vec<(u32, String)>,
 }
 
-/// The rule that selects processes: a process id, or a name.
+/// The rule that selects processes: a process ID, or a name.
 #[derive(Debug)]
 enum Choice {
     Pid(u32),
     Name {
         text: String,
-        /// The ids of this process and of its ancestors, which a search by name leaves out.
+        /// The IDs of this process and its ancestors, which a search by name leaves out.
         ours: HashSet<u32>,
         matching: Vec<u32>,
         scanned: Option<Instant>,
@@ -110,8 +110,8 @@ impl Choice {
     }
 }
 
-/// Returns whether the name or the command line of a process contains a text. Arguments are joined
-/// by spaces.
+/// Returns whether the name or the command line of a process contains `text`. The arguments of the
+/// command line are joined by spaces.
 fn matches(pid: u32, text: &str) -> bool {
     let by_name = read_times(pid).is_ok_and(|process| process.name.contains(text));
     by_name
@@ -125,7 +125,7 @@ fn matches(pid: u32, text: &str) -> bool {
         })
 }
 
-/// Returns the ids of all processes, or none if `/proc` cannot be read.
+/// Returns the IDs of all processes, or none if `/proc` cannot be read.
 pub(super) fn all_pids() -> impl Iterator<Item = u32> {
     fs::read_dir("/proc")
         .into_iter()
@@ -139,9 +139,9 @@ fn read_times(pid: u32) -> io::Result<ProcessTimes> {
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "not in the form of proc(5)"))
 }
 
-/// Returns the nanoseconds for which each thread of a process waited for a core: the second number
-/// of its `schedstat` (sched-stats in the kernel's documentation). Returns `None` if the kernel
-/// does not record these times.
+/// Returns for each thread of a process the time in nanoseconds for which it was runnable but
+/// waited for a core. The time is the second number in `schedstat` (sched-stats in the kernel's
+/// documentation). Returns `None` if the kernel does not record these times.
 fn read_waits(pid: u32) -> Option<Vec<(u32, u64)>> {
     let mut waits = Vec::new();
     for entry in fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {

@@ -1,33 +1,33 @@
-//! Conversion of process times to samples, without I/O.
+//! Computes samples of CPU time and memory from the times that the kernel reports, without I/O.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use super::Sample;
 
-/// The times of one process, from `/proc/PID/stat` (proc_pid_stat(5)).
+/// The CPU time and memory of one process, from `/proc/PID/stat` (proc_pid_stat(5)).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ProcessTimes {
     pub(super) pid: u32,
-    /// The id of the parent process.
+    /// The process ID of the parent.
     pub(super) parent: u32,
     /// The name of the executable, at most 15 bytes long.
     pub(super) name: String,
-    /// The clock ticks from the boot of the host to the start of the process. They distinguish the
-    /// process from a later one with an equal id.
+    /// The time from the boot of the host to the start of the process, in clock ticks. It
+    /// distinguishes the process from a later one with the same ID.
     pub(super) started: u64,
-    /// The clock ticks that all threads of the process, including ended ones, spent in user and
-    /// kernel mode.
+    /// The clock ticks that all threads of the process spent in user and kernel mode, including
+    /// threads that have ended.
     pub(super) busy: u64,
     /// The number of resident memory pages of the process.
     pub(super) pages: u64,
-    /// The nanoseconds for which each thread waited for a core, by thread id, or `None` if they are
-    /// not known.
+    /// The time in nanoseconds for which each thread waited for a core, by thread ID, or `None` if
+    /// it is not known.
     pub(super) waited: Option<Vec<(u32, u64)>>,
 }
 
 impl ProcessTimes {
-    /// Parses a line of `/proc/PID/stat`. The name is enclosed in parentheses and may itself
+    /// Parses the content of `/proc/PID/stat`. The name is enclosed in parentheses and may itself
     /// contain parentheses and spaces, so the fields after it are located from the last
     /// parenthesis.
     pub(super) fn parse(stat: &str) -> Option<Self> {
@@ -48,7 +48,7 @@ impl ProcessTimes {
     }
 }
 
-/// The selected processes of a host at one moment.
+/// The watched processes of a host at one moment.
 #[derive(Clone, Debug)]
 pub(super) struct Snapshot {
     /// The time of the snapshot, on any monotonic clock.
@@ -65,21 +65,21 @@ pub(super) struct Units {
     pub(super) page_bytes: u64,
 }
 
-/// A converter of snapshots to samples, which compares each snapshot with the previous one.
+/// Computes samples from snapshots. Each snapshot is compared with the previous one.
 #[derive(Debug)]
 pub(super) struct Meter {
     units: Units,
     before: Option<Before>,
 }
 
-/// The previous snapshot, with which the next one is compared.
+/// The previous snapshot, from which the next one is subtracted.
 #[derive(Debug)]
 struct Before {
     at: Duration,
     uptime: u64,
-    /// The clock ticks for which each process has run, by its id and start time.
+    /// The CPU time of each process in clock ticks, by its ID and start time.
     busy: HashMap<(u32, u64), u64>,
-    /// The nanoseconds for which threads waited for a core, by thread id.
+    /// The time in nanoseconds for which each thread waited for a core, by thread ID.
     waited: HashMap<u32, u64>,
 }
 
@@ -88,12 +88,12 @@ impl Meter {
         Self { units, before: None }
     }
 
-    /// Returns the sample since the last snapshot. Returns `None` on the first snapshot, if there
-    /// is no process, or if no time has passed.
+    /// Returns the sample for the time since the previous snapshot. Returns `None` on the first
+    /// snapshot, if there is no process, or if no time has passed.
     ///
-    /// The time of a process that ended since its last snapshot is lost. A new process counts in
-    /// full if it started after the last snapshot. If it started earlier it counts only from its
-    /// next snapshot on, since it is not known when it spent its time.
+    /// If a process has ended, its CPU time since the previous snapshot is lost. A new process
+    /// counts in full if it started after the previous snapshot. If it started earlier, it counts
+    /// only from the next snapshot on, since it is not known when it used its CPU time.
     pub(super) fn observe(&mut self, snapshot: &Snapshot) -> Option<Sample> {
         let before = self.before.take();
         let interval = before.as_ref().map(|before| snapshot.at.saturating_sub(before.at));
@@ -130,8 +130,8 @@ impl Meter {
 }
 
 impl Before {
-    /// Returns the nanoseconds for which threads waited for a core since the previous snapshot, or
-    /// `None` if this is not known for every process.
+    /// Returns the time in nanoseconds for which threads waited for a core since the previous
+    /// snapshot, or `None` if it is not known for every process.
     fn waited_since(&self, processes: &[ProcessTimes]) -> Option<u64> {
         let mut sum = 0;
         for process in processes {

@@ -1,10 +1,12 @@
-//! Samples of processes on another host, through a shell there.
+//! Samples the CPU time and memory of processes on another host, by a script that a shell there
+//! runs.
 //!
 //! One `ssh` process runs for as long as the sampler lives. Its remote command is `exec sh -s`, and
-//! the script that prints process times is sent over standard input, so that the name to search for
-//! is on no command line there and cannot match the shell itself. The script uses only shell
-//! builtins and `sleep`: nothing must be installed on the other host, and watching costs it little
-//! CPU time. The shell is a parameter, so that tests can run the script on this host.
+//! the script that prints process times is sent over standard input. The name to search for is
+//! therefore on no command line there, and cannot match the shell itself. The script uses only
+//! shell builtins and `sleep`: nothing must be installed on the other host, and watching costs it
+//! little CPU time. The command that starts the shell is a parameter, so that tests can run the
+//! script on this host.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
@@ -17,22 +19,22 @@ use super::meter::{Meter, ProcessTimes, Snapshot, Units};
 use super::{Sample, UsageError};
 use crate::config::ProcessSelector;
 
-/// The first line of the script's output. The digit is incremented when the format of the lines
+/// The first line that the script prints. Its digit is incremented when the format of the lines
 /// changes.
 const GREETING: &str = "planimeter-usage-1";
-/// The maximum number of lines before the greeting. Other programs, such as a login script, may
-/// print them.
+/// The maximum number of lines before the greeting, which other programs, such as a login script,
+/// may print.
 const JUNK_LIMIT: usize = 100;
-/// The longest line that is accepted from the other host.
+/// The maximum length in bytes of a line that is accepted from the other host.
 const LINE_LIMIT: u64 = 16 * 1024;
-/// The maximum number of processes of one snapshot.
+/// The maximum number of processes in one snapshot.
 const PROCESS_LIMIT: usize = 100_000;
-/// The number of bytes of standard error that are kept for messages.
+/// The number of bytes of the shell's standard error that are kept for error messages.
 const SAID_LIMIT: usize = 1000;
 /// The time to wait for a shell to end after it has closed its output.
 const END_PATIENCE: Duration = Duration::from_secs(1);
 
-/// The observation of processes on another host.
+/// A sampler of processes on another host.
 #[derive(Debug)]
 pub(super) struct Remote {
     target: String,
@@ -41,14 +43,14 @@ pub(super) struct Remote {
     ended: bool,
     meter: Meter,
     stale_after: Duration,
-    /// The time at which the last sample was taken from the channel, and that sample, or `None`
-    /// while no process matches.
+    /// The last sample, and the time at which it was taken from the channel. `None` while no
+    /// process matches.
     latest: Option<(Instant, Sample)>,
     seen: Vec<(u32, String)>,
 }
 
 impl Remote {
-    /// Starts the observation, and waits for the greeting of the script.
+    /// Starts the script on the other host, and waits until it prints its greeting.
     pub(super) fn start(
         command: Command,
         target: &str,
@@ -109,7 +111,7 @@ impl Remote {
         self.ended.then(|| format!("ssh {} ended{}", self.target, colon(&self.shell.said())))
     }
 
-    /// Waits for the next snapshot, and computes a sample from it.
+    /// Waits for the next snapshot, and computes a sample from it, for tests.
     #[cfg(test)]
     pub(super) fn receive(&mut self) {
         let patience = Duration::from_secs(20);
@@ -123,13 +125,13 @@ impl Remote {
     }
 }
 
-/// A running shell, which is killed when it is dropped.
+/// A running shell on the other host. It is killed when this value is dropped.
 #[derive(Debug)]
 struct Shell {
     child: Child,
     /// The last bytes that the shell wrote to standard error.
     said: Arc<Mutex<Vec<u8>>>,
-    /// A channel that is disconnected once standard error is closed.
+    /// A channel that is disconnected once all of the shell's standard error has been read.
     said_all: Receiver<()>,
 }
 
@@ -168,8 +170,8 @@ impl Shell {
         }
     }
 
-    /// Waits briefly for the shell to end by itself, or else kills it. Returns its exit status as
-    /// text.
+    /// Waits briefly for the shell to end by itself, and otherwise kills it. Returns its exit
+    /// status as text.
     fn end(&mut self) -> String {
         let deadline = Instant::now() + END_PATIENCE;
         while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
@@ -180,7 +182,7 @@ impl Shell {
         self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string())
     }
 
-    /// Returns the last output of the shell on standard error, as one line.
+    /// Returns the last bytes that the shell wrote to standard error, as one line.
     fn said(&self) -> String {
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&said).split_whitespace().collect::<Vec<_>>().join(" ")
@@ -197,7 +199,7 @@ impl Drop for Shell {
     }
 }
 
-/// Returns a message with a colon before it, or an empty text for an empty message.
+/// Returns a message with a colon and a space before it, or nothing for an empty message.
 pub(super) fn colon(said: &str) -> String {
     if said.is_empty() { String::new() } else { format!(": {said}") }
 }
@@ -212,7 +214,8 @@ fn listen(mut stderr: ChildStderr, said: &Mutex<Vec<u8>>) {
     }
 }
 
-/// Reads the output of the script until it ends: first the units, then snapshots.
+/// Reads the output of the script until it ends. Sends the units to `greeter`, and then each
+/// snapshot to `snapshots`.
 fn read(
     stdout: impl Read,
     greeter: &SyncSender<Result<Units, String>>,
@@ -250,15 +253,15 @@ fn read(
     }
 }
 
-/// A complete part of the script's output.
+/// A part of the script's output that has been read completely.
 enum Event {
     Units(Units),
     Snapshot(Snapshot),
 }
 
-/// The parser of the script's output: a greeting with clock ticks per second and bytes per page;
-/// then, for each snapshot, `t` with `/proc/uptime`, `p` with `/proc/PID/stat` for each process,
-/// and `.`.
+/// A parser of the script's output. The output begins with a greeting that contains the clock ticks
+/// per second and the bytes per page. For each snapshot it has a line `t` with `/proc/uptime`, a
+/// line `p` with `/proc/PID/stat` for each process, and a line `.`.
 #[derive(Default)]
 struct Stream {
     units: Option<Units>,
@@ -271,8 +274,8 @@ impl Stream {
         self.units.is_some()
     }
 
-    /// Handles a line of the script's output. Returns the part that it completes, if it completes
-    /// one.
+    /// Processes one line of the script's output. Returns the units or the snapshot that the line
+    /// completes, or `None` if it completes neither.
     fn line(&mut self, line: &str) -> Option<Event> {
         let Some(units) = self.units else {
             let mut words = line.strip_prefix(GREETING)?.split_ascii_whitespace();
@@ -305,10 +308,10 @@ impl Stream {
     }
 }
 
-/// Returns the script for a POSIX shell.
+/// Returns the script that a POSIX shell on the other host runs.
 ///
-/// `read` drops the zero bytes between the arguments of a command line, so the name is also
-/// searched for without its spaces.
+/// The shell's `read` drops the zero bytes between the arguments of a command line, so command
+/// lines are also searched for the name without its spaces.
 fn script(
     target: &str,
     process: &ProcessSelector,
@@ -370,7 +373,7 @@ done
     ))
 }
 
-/// Quotes a text for a POSIX shell.
+/// Quotes a text so that a POSIX shell takes it literally.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }

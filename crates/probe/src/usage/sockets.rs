@@ -1,4 +1,4 @@
-//! A search for the process that holds a TCP socket, in `/proc/net/tcp` and the file descriptors of
+//! Finds the process that holds a TCP socket, by `/proc/net/tcp` and the file descriptors of
 //! processes (proc_net_tcp in the kernel documentation; proc_pid_fd(5)).
 
 use std::collections::HashSet;
@@ -17,18 +17,18 @@ pub enum FindProcessError {
     /// No socket of this host matches, or only sockets of this process do.
     #[error("no process of this host {what} {address}")]
     NoSocket {
-        /// The activity of the process: `listens on` or `is connected to`.
+        /// The relation of the process to the socket: `listens on` or `is connected to`.
         what: &'static str,
         /// The address of the socket.
         address: SocketAddr,
     },
-    /// A socket matches, but its owner is not visible to this user.
+    /// A socket matches, but this user may not see which process owns it.
     #[error(
         "the process that {what} {address} belongs to another user; run as that user or as root, \
          or name it in controller.process"
     )]
     Hidden {
-        /// The activity of the process: `listens on` or `is connected to`.
+        /// The relation of the process to the socket: `listens on` or `is connected to`.
         what: &'static str,
         /// The address of the socket.
         address: SocketAddr,
@@ -43,8 +43,8 @@ pub enum FindProcessError {
     },
 }
 
-/// Returns the processes of this host, other than this one, that listen on `address`, including
-/// those that listen on all addresses. There is more than one if a socket was inherited.
+/// Returns the IDs of the processes of this host, other than this one, that listen on `address` or
+/// on all addresses. There are several if a process has inherited the socket.
 ///
 /// # Errors
 ///
@@ -58,8 +58,8 @@ pub fn listeners_at(address: SocketAddr) -> Result<Vec<u32>, FindProcessError> {
     })
 }
 
-/// Returns the processes of this host, other than this one, that have a connection to a server of
-/// the probe at `address`. An unspecified address stands for all local addresses.
+/// Returns the IDs of the processes of this host, other than this one, that are connected to a
+/// server of the probe at `address`. An unspecified address stands for all local addresses.
 ///
 /// # Errors
 ///
@@ -73,7 +73,8 @@ pub fn diallers_of(address: SocketAddr) -> Result<Vec<u32>, FindProcessError> {
     })
 }
 
-/// Returns whether a socket that is bound to the address `bound` accepts connections to `wanted`.
+/// Returns whether a socket that is bound to the address `bound` accepts connections to the address
+/// `wanted`.
 fn covers(bound: IpAddr, wanted: IpAddr) -> bool {
     let (bound, wanted) = (bound.to_canonical(), wanted.to_canonical());
     // A socket bound to :: accepts IPv4 as well, unless an option forbids it, which the table does
@@ -93,7 +94,7 @@ struct Socket {
     inode: u64,
 }
 
-/// Returns the ids of the processes that own the sockets selected by `wanted`.
+/// Returns the IDs of the processes that own the sockets for which `wanted` returns true.
 fn owners(
     what: &'static str,
     address: SocketAddr,
@@ -139,7 +140,7 @@ fn sockets_of(pid: u32) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Parses a line of the table. Returns `None` for its heading.
+/// Parses a line of `/proc/net/tcp`. Returns `None` for its heading.
 fn parse(line: &str) -> Option<Socket> {
     let fields: Vec<&str> = line.split_ascii_whitespace().collect();
     Some(Socket {
@@ -150,8 +151,8 @@ fn parse(line: &str) -> Option<Socket> {
     })
 }
 
-/// Parses an address such as `0100007F:1F90`. Addresses are groups of four bytes in network order,
-/// each printed as a number in the host's byte order.
+/// Parses an address such as `0100007F:1F90`, as `/proc/net/tcp` contains it. An IP address is in
+/// groups of four bytes in network order, each printed as a number in the host's byte order.
 fn endpoint(text: &str) -> Option<SocketAddr> {
     let (address, port) = text.split_once(':')?;
     let port = u16::from_str_radix(port, 16).ok()?;

@@ -1,5 +1,5 @@
-//! Tests of the sampling of CPU time and memory, with processes that the tests start; a script
-//! replaces `ssh`.
+//! Tests of the sampling of CPU time and memory. The tests start the sampled processes, and a
+//! script takes the place of `ssh`.
 
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
@@ -13,15 +13,16 @@ use super::*;
 
 const INTERVAL: Duration = Duration::from_millis(20);
 
-/// Serialises tests. Between fork and exec a child holds copies of all sockets of this process, so
-/// tests that start processes must not run together with tests that search for the holders of
-/// sockets.
+/// Ensures that only one of the tests that call this function runs at a time. Between fork and
+/// exec, a child process holds copies of all sockets of this process. Tests that start processes
+/// must therefore not run together with tests that look for the owners of sockets.
 pub(crate) fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// An idle process, found by its argument; it is killed when dropped.
+/// An idle process that can be found by the argument on its command line. It is killed when this
+/// value is dropped.
 struct Idle {
     child: Child,
     argument: String,
@@ -63,7 +64,7 @@ fn shell() -> Command {
     shell
 }
 
-/// Returns a shell command that is run in place of `ssh`.
+/// Returns a command that runs `script` in a shell, for use in place of `ssh`.
 fn instead_of_ssh(script: &str) -> Command {
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(script);
@@ -75,7 +76,7 @@ fn start(shell: Command, process: &ProcessSelector) -> Result<Sampler, UsageErro
     Sampler::over(shell, "user@host", process, INTERVAL, Duration::from_secs(10))
 }
 
-/// Waits for two snapshots, so that there is a sample.
+/// Waits for two snapshots, which are necessary for a sample.
 fn receive_two(sampler: &mut Sampler) {
     match &mut sampler.source {
         Source::Remote(remote) => {

@@ -9,31 +9,31 @@ use crate::units::{MAX_QUEUES, UnitError, bit_rate, packet_rate, size};
 use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroU64};
 
-/// The reason why a text does not configure queues.
+/// The error for a configuration that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("queues '{line}': {problem}")]
 pub struct ConfigError {
-    /// The line of the configuration.
+    /// The faulty line.
     pub line: String,
-    /// The fault of the line.
+    /// What is wrong with the line.
     pub problem: Problem,
 }
 
-/// The fault of a line of a configuration.
+/// What is wrong with a line of a configuration, or with a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
     /// A word is not of the form `key=value`.
     #[error("'{0}' is not of the form key=value, such as rate=10Mbps")]
     Word(String),
-    /// A key is unknown, or does not belong to a line of this kind.
+    /// A key is unknown, or is not allowed in a line about a port or about a queue.
     #[error("there is no '{key}' {place}; there are {known}")]
     Key {
         /// The key.
         key: String,
-        /// Whether the line is about a port or a queue.
+        /// Whether the line is about a port or about a queue.
         place: &'static str,
-        /// The keys of such lines.
+        /// The keys that are allowed in such lines.
         known: &'static str,
     },
     /// A key occurs twice for the same port or queue.
@@ -65,23 +65,23 @@ pub enum Problem {
         /// The value.
         value: String,
     },
-    /// A burst has no rate of its unit.
+    /// A burst is given in a unit, bits or packets, in which no rate is given.
     #[error(
         "the burst has no rate of its unit: a burst in bytes needs a rate in bit/s, one in packets a rate in pps"
     )]
     BurstWithoutRate,
-    /// The parameters of RED do not have their form.
+    /// The parameters of RED are malformed.
     #[error(
         "'red={0}' is not MINIMUM:MAXIMUM:PERCENT%, such as red=5kB:15kB:10% or red=5:15:2.5%:ecn"
     )]
     Red(String),
-    /// A queue has both kinds of shares.
+    /// A queue has both a weight in packets and a quantum in bytes.
     #[error("weight (packets) and quantum (bytes) exclude each other")]
     TwoShares,
-    /// Queues of one level have shares of different kinds.
+    /// At this level, some queues have weights in packets and others have quanta in bytes.
     #[error("the queues of level {0} must all have a weight (packets) or all a quantum (bytes)")]
     MixedShares(u8),
-    /// A queue is beyond the number of queues of its port.
+    /// The number of a queue is not below the number of queues that its port has.
     #[error("queue {queue} is beyond the {queues} queues of the port")]
     Beyond {
         /// The queue.
@@ -94,10 +94,11 @@ pub enum Problem {
 const OF_PORT: &str = "port, queues, rate, burst, overhead, buffer, depth, red, ecn";
 const OF_QUEUE: &str = "port, queue, rate, burst, depth, red, ecn, level, weight, quantum";
 
-/// The words of all lines about a port or a queue, by key, with the line of each.
+/// The settings of a port or queue from all lines about it. Each key is mapped to its value and the
+/// line that contains it.
 type Words<'t> = BTreeMap<&'t str, (&'t str, &'t str)>;
 
-/// The words about a port and its queues.
+/// The settings of a port and of its queues.
 #[derive(Default)]
 struct Collected<'t> {
     port: Words<'t>,
@@ -114,8 +115,9 @@ impl Configuration {
         Self::collect(lines, Repeated::Refused)
     }
 
-    /// Parses the lines of a configuration, of which later ones replace the settings of earlier
-    /// ones: a setting of a port replaces those of its queues.
+    /// Parses the lines of a configuration. If several lines make the same setting, the last one
+    /// applies. A setting in a line about a port also replaces the earlier ones of the port's
+    /// queues.
     ///
     /// # Errors
     /// Returns the line and what is wrong with it.
@@ -141,9 +143,9 @@ fn at(line: &str) -> impl Fn(Problem) -> ConfigError {
 /// The treatment of a setting that an earlier line has already made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Repeated {
-    /// It is an error.
+    /// A repeated setting is an error.
     Refused,
-    /// It replaces the earlier one.
+    /// A repeated setting replaces the earlier one.
     Replaces,
 }
 
@@ -206,7 +208,8 @@ fn number(key: &'static str, value: &str, low: u64, high: u64) -> Result<u64, Pr
 }
 
 impl Collected<'_> {
-    /// Removes the settings that a new line, about the port or about a queue, replaces.
+    /// Removes the settings that a new line replaces. The line is about queue `queue`, or about the
+    /// port if that is `None`.
     fn forget(&mut self, queue: Option<u8>, words: &[(&str, &str)]) {
         let count = self.port.get("queues").and_then(|(count, _)| count.parse::<u8>().ok());
         if queue.zip(count).is_some_and(|(queue, count)| queue >= count) {

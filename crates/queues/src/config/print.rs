@@ -1,4 +1,4 @@
-//! The lines of a configuration, which [`Configuration::parse`] reads.
+//! Prints a configuration as lines, which [`Configuration::parse`] reads.
 
 use super::{
     Configuration, DEFAULT_DEPTH, Limit, PortConfig, QueueConfig, RedConfig, Shaper, Share,
@@ -7,8 +7,8 @@ use super::{
 use std::num::NonZeroU32;
 
 impl Configuration {
-    /// Returns the lines of the configuration: one about each port, and one about each queue that
-    /// has settings of its own. Together they have all settings.
+    /// Returns the lines of the configuration: one for each port, and one for each queue whose
+    /// settings differ from the defaults. Parsing them returns the same configuration.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         self.0.iter().flat_map(|(port, config)| config.lines(*port)).collect()
@@ -37,7 +37,7 @@ impl PortConfig {
 }
 
 impl QueueConfig {
-    /// Returns the settings in which queue `number` differs from one without settings.
+    /// Returns the settings of queue `number` that differ from the defaults.
     fn settings(&self, number: u8) -> String {
         let mut text = shaper(&self.shaper);
         let of_bytes = self.depth_bytes.map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX));
@@ -103,7 +103,7 @@ fn shaper(shaper: &Shaper) -> String {
 mod tests {
     use super::*;
 
-    /// The lines of a configuration are read as the same configuration.
+    /// Tests that parsing the printed lines of a configuration returns the same configuration.
     #[test]
     fn lines_are_read_back() {
         for lines in [

@@ -1,5 +1,5 @@
-//! Tests of the distribution of work among ranks that are threads of one process: assignment, lost
-//! and slow ranks, and interrupts.
+//! Tests of the distribution of work among ranks, which are threads of one process here. They cover
+//! the assignment, lost and slow ranks, and interrupts.
 use super::*;
 use crate::in_memory;
 
@@ -18,10 +18,10 @@ fn square(item: usize) -> usize {
     item * item
 }
 
-/// Limits for tests in which no rank is late, however busy the machine is.
+/// Time limits for tests in which no rank may count as late, however busy the machine is.
 const PATIENT: Patience = Patience { beat: BRIEF.beat, ..TIMEOUT };
 
-/// Runs all ranks except those in `absent`; returns the result of each.
+/// Runs all ranks except those in `absent`, and returns the result of each rank.
 fn run_ranks(
     size: u32,
     work: impl Fn(u32) -> Work + Sync,
@@ -86,7 +86,8 @@ fn every_item_is_worked_on_once_and_all_results_are_at_the_first_rank() {
     assert_eq!((shared.about.len(), shared.lost.len(), shared.idle.len()), (4, 0, 0));
 }
 
-/// Checks that an item may take much longer than a rank may be silent.
+/// Checks that a rank that works on an item for longer than it may send nothing does not count as
+/// lost.
 #[test]
 fn a_rank_that_works_on_a_long_item_is_not_lost() {
     let slow = |rank, item| {
@@ -129,8 +130,8 @@ fn an_absent_rank_gets_no_items_and_a_lost_rank_leaves_its_items_without_results
     }
 }
 
-/// Checks the case in which the first rank has all results before the threads of the others have
-/// finished.
+/// Checks that the first rank may leave when it has all results, even if the threads of the other
+/// ranks have not finished.
 #[test]
 fn the_first_rank_may_leave_a_rank_that_has_reported_all() {
     for has_finished in [true, false] {

@@ -9,7 +9,7 @@ use super::{Bounds, Run, graph, listed, notes, plots};
 use crate::format::{capital, plural, printable};
 use crate::page::{Block, Cell, Column, Page, Table, Text, Tile, Tone};
 
-/// The largest number of flows of which the curves are drawn.
+/// The largest number of flows whose curves are drawn.
 const MAX_DRAWN: usize = 24;
 
 /// The remark that explains the rows of priorities in the table of servers.

@@ -76,9 +76,10 @@ impl<'a> Bounds<'a> {
         Some(Required { flow, limit, bound, run: first.run.as_ref().map(|run| &run.delay) })
     }
 
-    /// Returns a sentence for each missed maximum delay. Those that a simulated run exceeded come
-    /// first, then those with the largest ratio of bound to maximum. If there are more than
-    /// `MAX_NAMED`, one last sentence names further flows.
+    /// Returns a sentence for each flow that is not proven to meet its maximum delay. Flows whose
+    /// delay in a simulated run exceeds the maximum come first, then those with the largest ratio
+    /// of bound to maximum. If there are more than `MAX_NAMED`, one last sentence names further
+    /// flows.
     #[must_use]
     pub fn missed(&self) -> Vec<String> {
         let required = self.required();

@@ -19,7 +19,7 @@ pub(super) struct Finding {
     pub(super) tone: Tone,
     /// A sentence with the number of differences, and the number that chance alone would explain.
     pub(super) summary: String,
-    /// The surest differences, with a line for each place (point, case, cell or flow).
+    /// The surest differences, with a line for each point, case, cell or flow.
     pub(super) differences: Vec<String>,
 }
 

@@ -7,8 +7,8 @@ use super::Comparison;
 use super::text::{percent, place, stated};
 use crate::alarm::{self, Alarm};
 
-/// Whether one result meets a condition of the user at one measured place (a point of a sweep, a
-/// case, a cell or a flow).
+/// The outcome of checking a condition of the user on one figure of a result: whether the figure of
+/// one point of a sweep, case, cell or flow meets the condition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// The condition as the user wrote it.
@@ -27,7 +27,8 @@ pub struct Outcome {
 pub struct Judged {
     /// The name of what was measured: a point of a sweep, a case, a cell or a flow.
     pub place: String,
-    /// The figure with its interval as text and, for a condition on a change, that of the base.
+    /// The figure with its interval, as text. For a condition on a change, the figure of the base
+    /// is added.
     pub stated: String,
     /// The value of the figure, in the base unit of the metric.
     pub value: f64,
@@ -74,9 +75,10 @@ pub(super) fn alarms(comparison: &Comparison<'_>, outcomes: &[Outcome]) -> Vec<A
     alarms
 }
 
-/// Judges every condition for every result except the base, at each place (point, case, cell or
-/// flow) that the result shares with the base. The value of the figure decides. The outcome also
-/// states whether its whole confidence interval lies on the same side of the limit.
+/// Judges every condition for every result except the base. A condition is judged for each point,
+/// case, cell or flow that the result and the base have in common. The value of the figure decides.
+/// The outcome also states whether its whole confidence interval lies on the same side of the
+/// limit.
 #[must_use]
 pub fn judge(comparison: &Comparison<'_>, conditions: &[Condition]) -> Vec<Outcome> {
     let mut outcomes = Vec::new();

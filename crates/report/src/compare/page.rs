@@ -115,8 +115,8 @@ fn found(against: &Against<'_>, base: &str) -> Block {
     Block::Card(found.tone, std::iter::once(summary).chain(differences).collect())
 }
 
-/// Returns the metrics that were measured at a single place (point, case, cell or flow). The page
-/// shows these metrics in the forest plots of differences but not in plots of their own.
+/// Returns the metrics that were measured for a single point, case, cell or flow. The page shows
+/// these metrics in the forest plots of differences but not in plots of their own.
 fn single<'a>(comparison: &'a Comparison<'_>) -> Vec<&'a str> {
     let metrics = distinct(shown(comparison).map(|row| row.base.metric.as_str()));
     let is_single = |metric: &&str| {
@@ -130,7 +130,8 @@ fn shown<'a, 'c>(comparison: &'a Comparison<'c>) -> impl Iterator<Item = &'a Row
     comparison.others.iter().flat_map(|against| &against.rows).filter(|row| is_shown(row))
 }
 
-/// Returns the compared figures that plots show: those of [`shown`] with finite values.
+/// Returns the compared figures that plots show: those that [`shown`] returns, unless their values
+/// are infinite.
 fn drawn<'a, 'c>(comparison: &'a Comparison<'c>) -> impl Iterator<Item = &'a Row<'c>> {
     shown(comparison).filter(|row| is_finite(row))
 }
@@ -196,8 +197,9 @@ fn conditions(page: &mut Page, outcomes: &[Outcome]) {
     page.lead(Block::Table(table));
 }
 
-/// Returns a plot of each headline metric that was measured at several places (points, cases, cells
-/// or flows). Its horizontal axis is the parameter that varies, or the places if none does.
+/// Returns a plot of each headline metric that was measured for several points, cases, cells or
+/// flows. Its horizontal axis is the parameter that varies between them, or their names if none
+/// does.
 fn figures(comparison: &Comparison<'_>, single: &[&str]) -> Vec<Figure> {
     let metrics = distinct(drawn(comparison).map(|row| (row.base.metric.as_str(), row.base.unit)));
     let metrics = metrics.into_iter().filter(|(metric, _)| !single.contains(metric));
@@ -332,7 +334,8 @@ fn lines(
 }
 
 /// Returns the label of the line to which a figure belongs. It is the subject, such as a protocol.
-/// If `varies`, the place follows, without the parts that state the varying quantity.
+/// If `varies`, a quantity varies along the horizontal axis, and the label also names what was
+/// measured, without the value of that quantity.
 fn line_label(figure: &Quantity, varies: bool) -> String {
     match varies {
         false => figure.subject.clone(),

@@ -150,8 +150,9 @@ fn single_subjects_are_compared_and_several_are_distinguished() {
     assert!(rows(vec![of("openflow"), of("p4runtime")], vec![of("other")]).is_err());
 }
 
-/// The interval is after Welch for repetitions, and after Zou and Donner for figures with
-/// intervals. Single values have none, and computed values are exact.
+/// Means over repetitions have the interval of Welch, and figures with intervals of their own have
+/// that of Zou and Donner. A difference from a single value has no interval, and a difference of
+/// computed values is exact.
 #[test]
 fn differences_have_the_interval_that_their_sides_allow() {
     let with = |value: f64, spread| Quantity { value, spread, ..quantity("x", "p50", &[value]) };

@@ -44,7 +44,7 @@ pub(super) const METHOD: &str = "Differences are the other result less the basel
      repetitions, and those of Zou and Donner for figures that have intervals of their own, with the confidence of \
      those. Times of a controller are round-trip times from due; CPU in percent of one core.";
 
-/// The number of compared figures above which the terminal shows only those that differ.
+/// If more figures than this number are compared, the terminal shows only those that differ.
 const MANY: usize = 60;
 
 /// Formats the comparison of one result with the base.

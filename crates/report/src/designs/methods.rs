@@ -35,8 +35,7 @@ const CHANGE_WITHOUT_WAIT: Published =
     Published { name: "change, quiescent", rate: 1.12e6, median: 27.9e-6 };
 const DIGEST: Published = Published { name: "digest", rate: 4.1e3, median: 65.3e-6 };
 
-/// An update method that does not write in place, compared with the one that writes in place on the
-/// same storage.
+/// The comparison of an update method with the method that writes in place, on the same storage.
 pub(super) struct Against<'a> {
     /// The measurement of the method that does not write in place.
     pub(super) other: &'a Measured,
@@ -45,14 +44,13 @@ pub(super) struct Against<'a> {
     /// The median time of an update by the other method, divided by that of the method that writes
     /// in place.
     pub(super) median: Option<Estimate>,
-    /// The two ratios that the paper has for this method: that of rates and that of median
-    /// latencies, as in the fields `rate` and `median`. `None` if the paper does not have the
-    /// method.
+    /// The two ratios as the paper publishes them: that of rates, and that of median latencies.
+    /// `None` if the paper does not have the method.
     pub(super) published: Option<(f64, f64)>,
 }
 
-/// Returns the measurements of update methods on one core without entry locks, for the largest
-/// table with which a method other than in place was measured.
+/// Returns the measurements of update methods on one core without entry locks. The table is the
+/// largest one with which any method besides writing in place was measured.
 pub(super) fn measured(findings: &Findings) -> Vec<&Measured> {
     let is_alone = |case: &Case| {
         case.cores == 1
@@ -69,8 +67,8 @@ pub(super) fn measured(findings: &Findings) -> Vec<&Measured> {
     found
 }
 
-/// Compares each update method that does not write in place with the pointer method, which does, on
-/// the same storage. Methods are left out if the pointer method was not measured on their storage.
+/// Compares each update method with the pointer method, which writes in place, on the same storage.
+/// Methods are left out if the pointer method was not measured on their storage.
 pub(super) fn against<'a>(methods: &[&'a Measured]) -> Vec<Against<'a>> {
     let in_place = |one: &Measured, like: &Measured| {
         let (design, other) = (one.case.design, like.case.design);

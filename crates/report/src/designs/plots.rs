@@ -41,7 +41,7 @@ pub(super) fn figures(run: &Run<'_>) -> Vec<Figure> {
     figures
 }
 
-/// The cases with one combination of key and parameter sizes, from which plots are drawn.
+/// The measured cases whose keys and parameters have the same sizes. Plots are drawn from them.
 struct Drawing<'a> {
     findings: &'a Findings,
     measured: &'a [&'a Measured],
@@ -211,10 +211,10 @@ impl Drawing<'_> {
         )
     }
 
-    /// Returns lines that show `value` against the number of table entries, for the cases that
-    /// `wanted` selects. All cases for which `name` returns the same result form one line. The
-    /// result consists of the text of the line, the number of its colour, and whether it is dashed.
-    /// The lines are in the order of the cases.
+    /// Returns lines that show `value` against the number of table entries, in the order of the
+    /// cases that `wanted` selects. `name` decides to which line a case belongs: it returns the
+    /// text of the line, the number of its colour, and whether it is dashed. Cases for which it
+    /// returns the same form one line.
     fn lines(
         &self,
         wanted: &dyn Fn(&Case) -> bool,

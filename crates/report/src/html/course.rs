@@ -11,8 +11,8 @@ use crate::format::{figure, plural};
 use crate::page::{Data, Figure};
 use crate::plot::{Area, Axis, Line, Plot, Point as Dot, Span, Style, spans_decades};
 
-/// Two limits of plots: the number of switches whose lines have different colours (`MAX_COLOURED`),
-/// and the number of lines of single switches or trials in one plot (`MAX_LINES`).
+/// The largest number of switches whose lines have different colours (`MAX_COLOURED`), and the
+/// largest number of lines of single switches or trials in one plot (`MAX_LINES`).
 const MAX_COLOURED: usize = 8;
 const MAX_LINES: usize = 64;
 

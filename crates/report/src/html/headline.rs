@@ -9,8 +9,9 @@ use crate::format::{capital, estimate, figure, optional, printable, setting};
 use crate::page::{Block, Cell, Column, Note, Page, Table, Text, Tile, Tone};
 use crate::{describe, verdict};
 
-/// Returns a page that contains the top of a report: a description of the run, which side was the
-/// limit, the most important figures, thresholds and remarks.
+/// Returns a page that contains the top of a report: a description of the run, whether the
+/// controller, the probe or the network was the limit, the most important figures, thresholds and
+/// remarks.
 pub(super) fn of(result: &RunResult, title: &str) -> Page {
     let mut page = Page::of_run(&result.provenance, "controller benchmark", title);
     let process =

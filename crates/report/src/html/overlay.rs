@@ -2,7 +2,8 @@
 //!
 //! The P4RCProbe paper compares two protocols in one plot (Fig. 4c, 6a, 6b), and this also suits a
 //! comparison of versions of a controller. Every run keeps a paragraph that states what was
-//! measured and which side was the limit, since the plots do not show it.
+//! measured and whether the controller, the probe or the network was the limit, since the plots do
+//! not show it.
 
 use probe::config::Load;
 use probe::outcome::RunResult;
@@ -47,8 +48,8 @@ pub(crate) fn page(runs: &[Candidate<'_>]) -> Page {
     page
 }
 
-/// Adds a paragraph about one run to a page: what was measured, whether it is complete, and which
-/// side was the limit.
+/// Adds a paragraph about one run to a page: what was measured, whether it is complete, and whether
+/// the controller, the probe or the network was the limit.
 fn about(page: &mut Page, run: &Candidate<'_>) {
     let result = run.result;
     page.lead(Block::Heading(printable(run.name)));

@@ -87,8 +87,8 @@ pub(super) fn of_sweep(points: &[Point], links: Links) -> Vec<Block> {
     vec![Block::Table(table), Block::Remark(remark.into())]
 }
 
-/// Returns a line that summarises a point: its answered rate, its round-trip time, and which side
-/// was the limit.
+/// Returns a line that summarises a point: its answered rate, its round-trip time, and whether the
+/// controller, the probe or the network was the limit.
 pub(super) fn summary(point: &Point) -> String {
     let received = mean(metric(point, "received_rate"), Unit::PerSecond);
     let p99 = mean(metric(point, "rtt.p99"), Unit::Seconds);
@@ -96,8 +96,8 @@ pub(super) fn summary(point: &Point) -> String {
     format!("answered {received}, RTT p99 {p99}, limit: {limit}")
 }
 
-/// Returns a cell that names the side which was the limit. The colour of the cell shows how far the
-/// figures can be trusted.
+/// Returns a cell that names what was the limit: the controller, the probe or the network. The
+/// colour of the cell shows how far the figures can be trusted.
 fn limit(side: Saturated, word: &str) -> Cell {
     match side {
         Saturated::Probe => Cell::toned(Tone::Bad, word),
@@ -126,8 +126,8 @@ pub(super) fn of_point(point: &Point) -> Vec<Block> {
     vec![Block::Tables(tables), Block::Remark(remark.into())]
 }
 
-/// Returns a table of what each rank did, or `None` if a single process had all switches. Ranks are
-/// the processes that share the switches of a point.
+/// Returns a table with the share of each rank in the work, or `None` if a single process had all
+/// switches. Ranks are the processes that share the switches of a point.
 fn ranks(point: &Point) -> Option<Table> {
     let (trial, rows) = describe::ranks(point)?;
     let columns = describe::RANK_COLUMNS.map(|(name, is_figure)| match is_figure {
@@ -198,7 +198,8 @@ fn counts(point: &Point) -> Table {
     table
 }
 
-/// Returns a table of which side was the limit in each trial of a point, and the reason.
+/// Returns a table with a row for each trial of a point: whether the controller, the probe or the
+/// network was the limit, and the reason.
 fn trials(point: &Point) -> Table {
     let columns = [
         Column::figures("trial"),
@@ -222,8 +223,9 @@ fn trials(point: &Point) -> Table {
     table
 }
 
-/// Returns a table of the handshakes in the trial in which the fewest switches became ready: the
-/// number of switches for each last stage and each error. Returns `None` if there is no trial.
+/// Returns a table of the handshakes in the trial in which the fewest switches became ready. For
+/// each stage and each error, it has the number of switches that got no further. Returns `None` if
+/// there is no trial.
 fn handshake(point: &Point) -> Option<Table> {
     let worst = point.trials.iter().map(|t| &t.handshake).min_by_key(|h| h.ready)?;
     let after = worst
@@ -242,9 +244,9 @@ fn handshake(point: &Point) -> Option<Table> {
     Some(table)
 }
 
-/// Returns a table with a row for each switch in the first usable trial of a point, or `None` if it
-/// has a single switch. Of many switches, it shows those with far fewer answers than the others,
-/// and some that span the range.
+/// Returns a table with a row for each switch in the first usable trial of a point, or `None` if
+/// there is a single switch. If there are many, the table shows the switches with far fewer answers
+/// than the others, and some that represent the others.
 pub(super) fn switches(point: &Point) -> Option<Block> {
     let trial = usable(point).next().filter(|t| t.per_switch.len() > 1)?;
     let all = &trial.per_switch;

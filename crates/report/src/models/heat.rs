@@ -1,5 +1,5 @@
-//! Draws heat maps of the errors of a device model. Cells from which the model was derived have no
-//! colour.
+//! Draws heat maps of the errors of a device model, with a cell for each combination of two
+//! functions. Combinations from which the model was derived have no colour.
 
 use ::device::Level;
 use ::device::verify::{Verification, VerifiedCell};

@@ -6,6 +6,7 @@ use ::device::{Shift, Verdict};
 use serde_json::{Value, json};
 
 use super::{Run, remarks};
+use crate::csv::Quoted;
 use crate::json::result;
 
 /// The JSON schema of the output of [`to_json`].
@@ -123,7 +124,8 @@ fn shift(shift: &Shift) -> Value {
     })
 }
 
-/// Returns the verification of a device model as CSV, with a row for each cell and level.
+/// Returns the verification of a device model as CSV, with a row for each measured combination of
+/// functions and each level of delay.
 #[must_use]
 pub fn to_csv(run: &Run<'_>) -> String {
     let mut out = String::from(
@@ -132,8 +134,8 @@ pub fn to_csv(run: &Run<'_>) -> String {
     for verification in run.verifications {
         for cell in &verification.cells {
             let names: Vec<&str> = cell.functions.iter().map(|name| name.as_str()).collect();
-            // Names are quoted as in RFC 4180, since they may contain separators.
-            let names = format!("\"{}\"", names.join(" + ").replace('"', "\"\""));
+            let names = names.join(" + ");
+            let names = Quoted(&names);
             for error in &cell.errors {
                 crate::put::put!(
                     out,

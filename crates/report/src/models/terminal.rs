@@ -123,8 +123,9 @@ fn rate(bits_per_second: u64) -> String {
     }
 }
 
-/// Returns the verification of a device model as text: failures, errors by level (such as the
-/// median), and the error of the median for each cell. The text ends with a newline.
+/// Returns the verification of a device model as text: failures, errors by level of delay (such as
+/// the median), and the error of the median for each combination of functions. The text ends with a
+/// newline.
 #[must_use]
 pub fn verification_table(run: &Run<'_>, layout: Layout) -> String {
     let mut out = alarm::text(&alarm::broken(&broken(run)), layout);
@@ -170,8 +171,8 @@ pub fn verification_table(run: &Run<'_>, layout: Layout) -> String {
     out
 }
 
-/// Returns a list of the cells that test the model, with the largest errors first. It is used if
-/// the cells do not form a table of two dimensions.
+/// Returns a list of the combinations of functions that test the model, with the largest errors
+/// first. It is used if the combinations do not form a table of two dimensions.
 fn test_cells(verification: &::device::verify::Verification, layout: Layout) -> String {
     const MAX_SHOWN: usize = 12;
     let error = |cell: &VerifiedCell| {

@@ -104,8 +104,8 @@ impl Document {
 }
 
 impl Section {
-    /// Returns the short title of an earlier section that contains an equal table, or `None` if
-    /// there is none.
+    /// Returns the short title of an earlier section that contains a table equal to this one, or
+    /// `None` if there is none.
     fn has_too<'s>(table: &Table, before: &'s [Self]) -> Option<&'s str> {
         let other = before.iter().find(|section| section.tables.contains(table))?;
         other.title.split(':').next()

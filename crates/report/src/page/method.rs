@@ -10,7 +10,7 @@ use crate::plot::Unit;
 impl Page {
     /// Adds the section about the method to the page. It contains the given blocks, the host (if
     /// figures depend on it), definitions of the words on the page, and the files of the run
-    /// directory, including those of the figures if there are any.
+    /// directory. The files of figures are listed too, if the page has figures.
     pub(crate) fn method<'a, K: Into<Text>, V: Into<Text>, F: Into<Text>>(
         &mut self,
         own: Vec<Block>,

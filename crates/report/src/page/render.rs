@@ -11,7 +11,7 @@ use crate::plot::{Drawing, DrawingError, Width, style_sheet};
 
 /// The least number of columns of a table that is set in smaller print.
 pub(super) const MANY_COLUMNS: usize = 9;
-/// The length, in characters, beyond which the words of a cell may be set in several lines.
+/// The length, in characters, above which the text of a cell may be broken into several lines.
 const LONG_CELL: usize = 24;
 /// The least number of sections of a page that has a table of contents.
 const MANY_SECTIONS: usize = 7;

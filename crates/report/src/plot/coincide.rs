@@ -91,16 +91,16 @@ fn nearest(from: (f64, f64), to: (f64, f64), point: (f64, f64)) -> (f64, f64) {
 
 /// The groups of lines in a plot that coincide.
 pub(super) struct Coincidence {
-    /// The depth of each line: one more than the depth of a line that is drawn over it, or 0 if no
-    /// line is. The depth is at most [`DEEPEST`].
+    /// For each line, how many times it must be widened to stay visible: one more than the line
+    /// that is drawn over it, or 0 if no line is. The number is at most [`DEEPEST`].
     pub(super) depths: Vec<usize>,
     /// The groups of lines that look like one line, as the names of the lines in each.
     pub(super) groups: Vec<Vec<String>>,
 }
 
 impl Coincidence {
-    /// Finds the lines of a plot that coincide. The lines are in drawing order; `None` stands for
-    /// lines that need not be distinguished.
+    /// Finds the lines of a plot that coincide. `lines` is in drawing order, and `None` stands for
+    /// a line that need not be distinguished.
     pub(super) fn of(lines: &[Option<Drawn>]) -> Self {
         let mut depths = vec![0; lines.len()];
         let mut groups: Vec<Vec<usize>> = Vec::new();

@@ -37,7 +37,7 @@ pub struct HeatMap {
     pub value_title: String,
     /// The unit of the values.
     pub unit: Unit,
-    /// The word that the legend shows for cells without colour, such as `training`.
+    /// The word for cells without colour in the legend, such as `training`.
     pub set_off: String,
     /// The cells of the heat map, row by row, or `None` for cells that were not measured.
     pub cells: Vec<Option<HeatCell>>,
@@ -52,7 +52,8 @@ pub struct HeatCell {
     pub text: String,
     /// The tool tip of the cell.
     pub tip: String,
-    /// Whether the cell has no colour, because its value is of another kind.
+    /// Whether the cell is drawn without colour, because its value cannot be compared with those of
+    /// the other cells.
     pub set_off: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Draws the confidence intervals of points, and names those that extend beyond the frame of the
-//! plot.
+//! Draws the confidence intervals of points, and lists the intervals that extend beyond the frame
+//! of the plot.
 
 use super::frame::Frame;
 use super::scale::Scale;

@@ -91,8 +91,8 @@ impl Axis {
         }
     }
 
-    /// Returns a sentence that lists the numbers and names of this axis, if only the numbers fit on
-    /// an axis of this length. Returns an empty text if the names fit.
+    /// Returns a sentence that explains the numbers on an axis of names, as in `1: router; 2:
+    /// switch.` Returns an empty text if the names themselves fit on an axis of this length.
     pub(super) fn key(&self, length: Width) -> String {
         if self.spacing != Spacing::Named || fit(&self.names, length) {
             return String::new();
@@ -104,7 +104,7 @@ impl Axis {
         format!("{}{more}.", named.collect::<Vec<_>>().join("; "))
     }
 
-    /// Returns the name that a value of an axis of names stands for.
+    /// Returns the name for which a value stands on an axis of names.
     fn called(&self, value: f64) -> Option<&str> {
         let place = (value.round() as usize).checked_sub(1)?;
         self.names.get(place).map(String::as_str)
@@ -120,13 +120,14 @@ impl Axis {
         }
     }
 
-    /// Returns an axis of quantiles, on which each further nine takes the same space.
+    /// Returns an axis of quantiles, on which each further nine (90 %, 99 %, 99.9 %) takes the same
+    /// space.
     pub fn quantile(label: impl Into<String>) -> Self {
         Self { spacing: Spacing::Quantile, ..Self::logarithmic(label, Unit::Index) }
     }
 }
 
-/// The largest number of names that the list of numbers and names contains.
+/// The largest number of names in the sentence that explains the numbers on an axis of names.
 const KEYS: usize = 12;
 
 /// Returns whether names fit side by side on an axis of this length.

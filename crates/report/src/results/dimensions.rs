@@ -1,16 +1,17 @@
-//! Places of figures as named dimensions.
+//! Describes what a figure measures by named dimensions.
 //!
-//! A place in words is for people. A program that selects figures, such as those of 16 switches,
-//! needs the values by name: `switches` is 16. Units are parts of names, as in `rate_per_s`.
+//! Reports describe it in words, for people. A program that selects figures, such as those of 16
+//! switches, needs the values by name: `switches` is 16. Units are parts of names, as in
+//! `rate_per_s`.
 
-/// The named dimensions of a figure, in the order in which its place states them.
+/// The named dimensions of a figure, in the order in which reports state them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Dimensions(Vec<(String, Coordinate)>);
 
 /// The value of a dimension.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Coordinate {
-    /// A number, in the unit that the name of the dimension ends in.
+    /// A number. The end of the dimension's name states its unit, as in `rate_per_s`.
     Number(f64),
     /// A name, such as that of a protocol or a flow.
     Name(String),
@@ -41,14 +42,14 @@ impl From<&str> for Coordinate {
 }
 
 impl Dimensions {
-    /// Returns the dimensions with another one after them.
+    /// Returns the dimensions with one more at the end.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, value: impl Into<Coordinate>) -> Self {
         self.0.push((name.into(), value.into()));
         self
     }
 
-    /// Returns the dimensions with another one after them, unless it has no value.
+    /// Returns the dimensions with one more at the end, unless its value is `None`.
     #[must_use]
     pub fn with_some(self, name: &str, value: Option<impl Into<Coordinate>>) -> Self {
         match value {
@@ -57,8 +58,8 @@ impl Dimensions {
         }
     }
 
-    /// Returns the dimensions with a JSON value after them, which is a number or a text. A null, or
-    /// a value that is missing, is left out.
+    /// Returns the dimensions with one more at the end, whose value is a JSON number or text. It is
+    /// left out if the value is null or missing.
     #[must_use]
     pub(super) fn with_json(self, name: &str, value: &serde_json::Value) -> Self {
         match (value.as_f64(), value.as_str()) {

@@ -13,15 +13,15 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 
-/// A histogram in a run directory.
+/// A histogram file in a run directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistogramFile {
-    /// The kind of time that it counts, such as `rtt_from_due` or `latency`.
+    /// The kind of latency that the histogram counts, such as `rtt_from_due` or `latency`.
     pub kind: String,
-    /// The number of the point or case, from 1: its dimension `point` or `case`.
+    /// The number of the measured point or case, from 1.
     pub number: u32,
-    /// The number of the trial, from 1, or `None` for a case, all of whose repetitions are
-    /// together.
+    /// The number of the trial, from 1, or `None` for a case, whose repetitions share one
+    /// histogram.
     pub trial: Option<u32>,
     /// The path of the file.
     pub path: PathBuf,
@@ -124,17 +124,19 @@ fn read(path: &Path) -> Result<Histogram<u64>, String> {
     sum.ok_or_else(|| "it has no histogram".to_owned())
 }
 
-/// The counts of a histogram between edges, without gaps.
+/// The counts of a histogram in adjacent bins.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bins {
-    /// The edges in nanoseconds, ascending. There is one more than there are counts, or none.
+    /// The edges of the bins in nanoseconds, ascending. There is one edge more than there are bins,
+    /// or none if there are no bins.
     pub edges: Vec<u64>,
-    /// The number of times in each bin, which includes its lower edge.
+    /// The number of latencies in each bin. A bin includes its lower edge, but not its upper one.
     pub counts: Vec<u64>,
 }
 
 impl Bins {
-    /// Returns the counts of a histogram. A histogram that has counted nothing has one wide bin.
+    /// Returns the bins of a histogram with their counts. Neighbouring values without counts are
+    /// merged into one bin.
     #[must_use]
     pub fn of(histogram: &Histogram<u64>) -> Self {
         let mut bins = Self::default();

@@ -337,7 +337,8 @@ struct Varied {
     value: f64,
 }
 
-/// Returns the bounds of all flows of a network, at a point of a sweep if one is given.
+/// Returns the bounds of all flows of a network. `at` is the point of a sweep to which they belong,
+/// if any.
 fn figures_of_flows(value: &Value, at: Option<&Varied>) -> Vec<Quantity> {
     let mut figures = Vec::new();
     for flow in list(&value["flows"]) {
@@ -368,8 +369,8 @@ fn bound_value(bound: &Value) -> Option<f64> {
     bound["value"].as_f64().or_else(|| (bound["exact"] == "+inf").then_some(f64::INFINITY))
 }
 
-/// Reads the bounds of a network while one of its quantities varies. The value of that quantity is
-/// a part of each figure's place.
+/// Reads a sweep of bounds: the bounds of a network for several values of one of its quantities.
+/// The value of that quantity is a part of each figure's name.
 fn sweep(value: &Value) -> Recorded {
     let quantity = words(&value["varies"]);
     let about = format!("{}, {quantity} varies", words(&value["network"]));

@@ -67,7 +67,8 @@ impl Recorded {
     }
 }
 
-/// Returns the named dimensions of a point. Its number leads to its histograms.
+/// Returns the named dimensions of a point. The number of the point is one of them, so that a
+/// program can find the point's histograms.
 fn dimensions(point: &Point, number: u32) -> Dimensions {
     Dimensions::default()
         .with("point", number)

@@ -68,8 +68,9 @@ pub(super) fn rfc8456(value: &Value) -> Recorded {
 }
 
 /// Reads a document, which is a report of several measurements. Each figure is named by the row and
-/// the column of its table, and by the caption of the table if another one of the section has a
-/// figure of that name. Published values are left out, since they are the same in all documents.
+/// the column of its table. If another table of the section has a figure with the same name, the
+/// caption of the table is added. Published values are left out, since they are the same in all
+/// documents.
 pub(super) fn document(value: &Value) -> Recorded {
     let kind = words(&value["kind"]);
     let about = format!("{kind}: {}", words(&value["title"]));
@@ -114,7 +115,7 @@ struct Cell<'a> {
     half: Option<f64>,
 }
 
-/// Returns the figures of a table. The place of each is the name of its row.
+/// Returns the figures of a table. The name of the row identifies what each figure measures.
 fn figures_of(table: &Value) -> Vec<Quantity> {
     let rows = list(&table["rows"]);
     let names: Vec<String> = list(&table["columns"]).iter().map(words).collect();
@@ -168,8 +169,8 @@ fn figures_of(table: &Value) -> Vec<Quantity> {
     figures
 }
 
-/// Returns the number of leading columns that distinguish the rows of a table. The first column is
-/// always one of them. A column of measured values, which have intervals, never is.
+/// Returns the number of leading columns that are needed to tell the rows of a table apart. It is
+/// at least 1. A column of measured values, which have intervals, is never counted.
 fn leading_columns(rows: &[Value], columns: usize) -> usize {
     let is_measured = |at: usize| rows.iter().any(|row| row[at]["ci95"].is_number());
     let distinct = |count: usize| {
@@ -181,8 +182,8 @@ fn leading_columns(rows: &[Value], columns: usize) -> usize {
     (1..=usable + 1).find(|count| distinct(*count) == rows.len()).unwrap_or(1)
 }
 
-/// Returns the name of a row: its first cell, and the further leading ones with the names of their
-/// columns.
+/// Returns the name of a row: its first cell, followed by each further leading cell with the name
+/// of its column.
 fn row_name(row: &Value, columns: &[String], leading: usize) -> String {
     let mut name = words(&row[0]);
     for (at, column) in columns.iter().enumerate().take(leading).skip(1) {
@@ -195,7 +196,7 @@ fn row_name(row: &Value, columns: &[String], leading: usize) -> String {
     name
 }
 
-/// Returns the leading cells of a row by the names of their columns.
+/// Returns the leading cells of a row as dimensions, which are named by the columns.
 fn row_dimensions(row: &Value, columns: &[String], leading: usize) -> Dimensions {
     let cells = columns.iter().enumerate().take(leading);
     cells.fold(Dimensions::default(), |dimensions, (at, column)| {

@@ -98,8 +98,8 @@ fn summary(candidates: &[Candidate<'_>]) -> Block {
     Block::Table(table)
 }
 
-/// Returns the tests that at least one controller has a result of, each as the section of the RFC
-/// and the name.
+/// Returns the tests of which at least one controller has a result. Each is given by its section in
+/// the RFC and its name.
 pub(super) fn rows(candidates: &[Candidate<'_>]) -> Vec<(String, String)> {
     let mut rows = distinct(candidates.iter().flat_map(|one| {
         one.result.tests.iter().map(|outcome| (outcome.section.clone(), name(outcome)))

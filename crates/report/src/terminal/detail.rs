@@ -32,8 +32,8 @@ pub(super) fn of(point: &Point, layout: Layout) -> String {
     out
 }
 
-/// Returns a table of what each rank did, or an empty text if a single process had all switches.
-/// Ranks are the processes that share the switches of a point.
+/// Returns a table with the share of each rank in the work, or an empty text if a single process
+/// had all switches. Ranks are the processes that share the switches of a point.
 fn ranks(point: &Point, layout: Layout) -> String {
     let Some((trial, rows)) = describe::ranks(point) else { return String::new() };
     let [first, others @ ..] = describe::RANK_COLUMNS;
@@ -120,8 +120,8 @@ fn times(point: &Point, n: usize, layout: Layout) -> String {
     out
 }
 
-/// Returns the counts of a point over its `n` trials as a paragraph, because many of them fit into
-/// a few lines.
+/// Formats the counts of a point over its `n` trials as a paragraph, because a list would take too
+/// many lines.
 fn counts(point: &Point, n: usize, layout: Layout) -> String {
     let counts = estimates::counts(point).into_iter();
     let text: Vec<_> = counts.map(|(name, value)| format!("{name} {}", whole(value))).collect();

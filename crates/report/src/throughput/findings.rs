@@ -1,4 +1,4 @@
-//! States in sentences what a throughput benchmark found. Ratios are computed within each
+//! Returns the findings of a throughput benchmark as sentences. Ratios are computed within each
 //! repetition and then averaged.
 
 use ::throughput::UpdateMethod;
@@ -9,8 +9,9 @@ use statistics::{Estimate, Unit};
 use super::{Point, Run, has_scenarios, latency, rate};
 use crate::format::{estimate, figure, plural, printable};
 
-/// Returns sentences on what was found: the rate of each scenario, or all about the largest number
-/// of table entries.
+/// Returns the findings of the run as sentences. If the run measured scenarios, they are the
+/// throughputs of the scenarios. Otherwise they describe the point with the largest number of table
+/// entries.
 pub(super) fn findings(run: &Run<'_>) -> Vec<String> {
     let measured = |point: &&Point| point.findings.cases.iter().any(|case| !case.rates.is_empty());
     let points = run.points.iter().filter(measured);
@@ -20,8 +21,8 @@ pub(super) fn findings(run: &Run<'_>) -> Vec<String> {
     points.max_by_key(|point| point.flows).map_or_else(Vec::new, of_point)
 }
 
-/// Returns sentences on what was found at one point. They compare machine code with the
-/// interpreter, several cores with one, and the update methods with each other.
+/// Returns the findings at one point as sentences: how fast machine code is compared with the
+/// interpreter, several cores with one, and each update method with the others.
 fn of_point(point: &Point) -> Vec<String> {
     let of = |path: Path, method: UpdateMethod| {
         let own = point.findings.cases.iter();

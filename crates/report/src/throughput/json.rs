@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use statistics::{Estimate, can_state};
 
 use super::{Run, cost, latency, path, rate};
+use crate::csv::Quoted;
 use crate::json::{estimate, result};
 
 /// The JSON schema of the output of [`to_json`].
@@ -44,6 +45,12 @@ pub fn to_json(run: &Run<'_>) -> String {
                 .map(|(table, count)| json!({"table": table, "entries": count}))
                 .collect::<Vec<_>>(),
             "notes": point.notes,
+            "solved_tables": point.solved.iter()
+                .map(|(table, flows)| json!({"table": table, "flows": flows}))
+                .collect::<Vec<_>>(),
+            "unhit_tables": point.unhit.iter()
+                .map(|(table, reason)| json!({"table": table, "reason": reason}))
+                .collect::<Vec<_>>(),
             "copied": estimate(Estimate::of(&point.findings.copied).as_ref()),
             "cases": point.findings.cases.iter().map(case).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
@@ -97,8 +104,8 @@ fn case(case: &Case) -> Value {
     })
 }
 
-/// Returns statistics of latencies: those of the samples of all repetitions together, and those of
-/// each repetition.
+/// Returns statistics of latencies: first of the samples of all repetitions together, then of each
+/// repetition.
 fn pooled(times: &Times) -> Map<String, Value> {
     let all = times.all();
     let mut fields = counted(&all);
@@ -128,11 +135,6 @@ fn stated(histogram: &Histogram<u64>) -> impl Iterator<Item = (String, Value)> {
 fn counted(histogram: &Histogram<u64>) -> Map<String, Value> {
     let fields = [("samples", json!(histogram.len())), ("mean_ns", json!(histogram.mean()))];
     fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
-}
-
-/// Returns a text as a quoted cell of CSV.
-fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace('"', "\"\""))
 }
 
 /// Returns a throughput benchmark as CSV, with a row for each case.
@@ -177,7 +179,7 @@ pub fn to_csv(run: &Run<'_>) -> String {
             counts.errors.to_string(),
             counts.checked.to_string(),
             counts.wrong.to_string(),
-            point.scenario.as_deref().map_or_else(String::new, quoted),
+            point.scenario.as_deref().map_or_else(String::new, |name| Quoted(name).to_string()),
         ];
         out.push_str(&row.join(","));
         out.push('\n');

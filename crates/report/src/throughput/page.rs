@@ -112,7 +112,8 @@ fn rates(run: &Run<'_>) -> Figure {
     Figure::plot(Plot { lines, ..plot }, remark)
 }
 
-/// Returns the name of a case's execution path, with its update method unless that is the default.
+/// Returns the name of the execution path that a case measures, such as machine code, followed by
+/// the update method unless that is the default.
 fn named(case: &Case) -> String {
     match case.method {
         UpdateMethod::Pointer => path(case).to_owned(),

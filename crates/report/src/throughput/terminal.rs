@@ -64,8 +64,8 @@ pub fn table(run: &Run<'_>, layout: Layout) -> String {
     out
 }
 
-/// Returns a line about one number of entries: its flows, its table entries, and the throughput
-/// that is possible without a program.
+/// Returns a line that describes one point: its flows, its table entries, and the throughput that
+/// is possible without a program.
 fn setting(point: &Point) -> String {
     let tables: Vec<String> = point
         .entries

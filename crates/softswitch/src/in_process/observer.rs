@@ -1,4 +1,5 @@
-//! The observer of a switch in process: it runs the packets that controllers send.
+//! The observer of the P4Runtime session of a switch in process: it runs the packets that
+//! controllers send.
 
 use super::{Event, Inner, on_large_stack};
 use p4runtime::arbitration::StreamId;
@@ -7,7 +8,7 @@ use p4runtime::server::{DeviceHandle, DeviceObserver};
 use p4runtime::session::Pipeline;
 use std::sync::Arc;
 
-/// The observer of a switch in process.
+/// The observer of the session, with the state that it shares with the switch.
 #[derive(Debug)]
 pub(super) struct Observer(pub(super) Arc<Inner>);
 

@@ -11,13 +11,13 @@ use std::time::Duration;
 /// The time that a stopping server waits for the calls of controllers to end.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// The passing of time while a switch is served.
+/// The way in which time passes while a switch in process is served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Passing {
     /// Time passes by itself, from the switch's present time on.
     #[default]
     Wall,
-    /// Only the owner advances the time.
+    /// Time passes only when the owner advances it.
     Virtual,
 }
 
@@ -36,7 +36,7 @@ pub enum ServingError {
         /// The error of the system.
         cause: io::Error,
     },
-    /// The server cannot be made.
+    /// The P4Runtime server cannot be created.
     #[error(transparent)]
     Serve(#[from] ServeError),
     /// The system has no threads or descriptors left.

@@ -1,7 +1,8 @@
-//! The encoding of the numbers that strings of translated types were assigned.
+//! The encoding of the numbers that were assigned to the strings of translated types.
 //!
-//! A body has one item per pair: the lengths in bytes of the type's name and of the string, 4 bytes
-//! each, then the name, the string, and the number in 16 bytes. All numbers are little-endian.
+//! A record's body is a sequence of pairs. Each pair consists of the lengths in bytes of the type's
+//! name and of the string, 4 bytes each, then the name, the string, and the number in 16 bytes. All
+//! numbers are little-endian.
 
 use entities::TranslationPair;
 
@@ -19,7 +20,7 @@ pub(crate) fn encode(pairs: &[TranslationPair]) -> Vec<u8> {
     body
 }
 
-/// Decodes a body, or returns `None` if it is damaged.
+/// Decodes the body of a record, or returns `None` if it is damaged.
 pub(crate) fn decode(mut body: &[u8]) -> Option<Vec<TranslationPair>> {
     let mut pairs = Vec::new();
     while !body.is_empty() {

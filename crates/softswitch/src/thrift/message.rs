@@ -61,8 +61,8 @@ pub(crate) fn parse(bytes: &[u8]) -> Parsed {
     }
 }
 
-/// Parses a header that follows the frame length, if there is one. Returns `None` if more bytes are
-/// needed.
+/// Parses the header of a message. `bytes` begins after the frame length, which precedes the header
+/// if `is_framed` is set. Returns `None` if more bytes are needed.
 fn header(bytes: &[u8], is_framed: bool) -> Option<Parsed> {
     let (first, rest) = word(bytes)?;
     let has_version = first >> 31 == 1;
@@ -96,8 +96,7 @@ fn word(bytes: &[u8]) -> Option<(u32, &[u8])> {
 }
 
 impl Call {
-    /// Returns the name of the called method, preceded by that of its service if the client named
-    /// one.
+    /// Returns the name of the called method. If the client named a service, its name comes first.
     pub(crate) fn name(&self) -> String {
         String::from_utf8_lossy(&self.name).into_owned()
     }
@@ -178,7 +177,8 @@ mod tests {
         }
     }
 
-    /// A client of several services calls `service:method` and expects the answer from `method`.
+    /// Tests that the reply to a call of `service:method` names only `method`, as a client of
+    /// several services expects.
     #[test]
     fn the_reply_omits_the_name_of_the_service() {
         let call = called(b"\x80\x01\x00\x01\x00\x00\x00\x0bstandard:bm\x00\x00\x00\x00");
@@ -193,8 +193,8 @@ mod tests {
         assert_eq!(call.exception("no"), None);
     }
 
-    /// Bytes may arrive in pieces of any size: each proper prefix of a header is incomplete, and no
-    /// bytes after the header are needed.
+    /// Tests that each proper prefix of a header is incomplete, since bytes may arrive in pieces of
+    /// any size, and that no bytes after the header are needed.
     #[test]
     fn incomplete_calls_wait_for_more_bytes() {
         for form in FORMS {
@@ -206,8 +206,8 @@ mod tests {
         }
     }
 
-    /// Bytes of another protocol are recognised at the first wrong byte, so the switch does not
-    /// wait for more.
+    /// Tests that bytes of another protocol are recognised at the first wrong byte, so that the
+    /// switch does not wait for more.
     #[test]
     fn other_protocols_are_recognised() {
         for bytes in [
@@ -226,7 +226,8 @@ mod tests {
         }
     }
 
-    /// Any bytes produce a result, and the parser never waits for more than the longest header.
+    /// Tests that the parser returns a result for any bytes, and never waits for more than the
+    /// longest header.
     #[test]
     fn any_bytes_are_something() {
         let seed = fastrand::u64(..);

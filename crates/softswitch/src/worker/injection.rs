@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use traces::{Arrival, Effects};
 
-/// The treatment of packets that leave because of injected ones.
+/// The settings for packets that leave the program because of injected packets.
 struct Leaving {
     /// The names of ports, by number.
     names: BTreeMap<u32, String>,
@@ -30,7 +30,7 @@ struct Leaving {
 }
 
 impl Lane {
-    /// Runs the next packets of a request, at most a burst of them.
+    /// Runs the next packets of a request, at most as many as a burst has.
     pub(super) fn inject(&mut self, injected: &mut Injected) {
         // Enumerating the outcomes of one packet takes as long as running many.
         let enumerates = injected.wanted.traced.is_some_and(|traced| traced.outcomes.is_some());
@@ -84,7 +84,8 @@ impl Lane {
         self.batch = batch;
     }
 
-    /// Runs one packet to its end, also where it would wait in queues of ports.
+    /// Runs one packet until it leaves or is dropped. Where it would wait in a queue of a port,
+    /// egress follows at once.
     fn inject_one(
         &mut self,
         packet: &InjectedPacket,
@@ -125,7 +126,7 @@ impl Lane {
         }
     }
 
-    /// Runs the egress of a packet at the time at which it would enter its queue.
+    /// Runs the egress of a packet that would wait in a queue, as if it left the queue at once.
     pub(super) fn resume_at_once(
         &mut self,
         waiting: Waiting,
@@ -157,7 +158,7 @@ impl Lane {
     }
 }
 
-/// Returns the effects that a treatment leaves in the switch.
+/// Returns whether packets with this treatment change the state of the switch.
 fn effects(treatment: Treatment) -> Effects {
     match treatment {
         Treatment::Returned | Treatment::Sent => Effects::Lasting,
@@ -165,7 +166,7 @@ fn effects(treatment: Treatment) -> Effects {
     }
 }
 
-/// Returns the outcome of a packet that has not run.
+/// Returns an outcome for a packet that has not run yet.
 fn outcome(packet: &InjectedPacket) -> InjectOutcome {
     let error = packet.port.as_ref().err().map(|error| status(error.code(), error.message()));
     InjectOutcome { tag: packet.tag, error, ..InjectOutcome::default() }

@@ -23,8 +23,8 @@ use std::time::{Duration, Instant};
 const PUBLISH: Duration = Duration::from_millis(50);
 /// The index of the worker that owns the queues of ports.
 const OWNER: usize = 0;
-/// The longest time that a packet waits for others before both are handed to the device, while
-/// the worker is busy. A system call for each packet would take a third of the worker's time.
+/// The longest time that a busy worker holds back a packet, so that one system call can send
+/// several of them. A system call for each packet would take a fifth of the worker's time.
 const GATHER: Duration = Duration::from_micros(10);
 
 /// The queues of a device's ports, and the packets in them.
@@ -33,17 +33,18 @@ pub(super) struct Queued {
     ports: QueuedPorts<()>,
     state: QueueState,
     published: Instant,
-    /// The largest memory in bytes of the packets that wait.
+    /// The largest memory in bytes that waiting packets may occupy.
     memory: u64,
     unflushed: Unflushed,
 }
 
-/// The packets from queues that were given to a port since the ports were last flushed.
+/// The packets that have left their queues and were given to ports, but that the ports have not
+/// flushed yet.
 #[derive(Debug, Default)]
 struct Unflushed {
     /// The port of each packet, and the time at which the model lets it leave.
     packets: Vec<(u32, Duration)>,
-    /// The time at which the first of them was given to its port.
+    /// The time at which the first of these packets was given to its port.
     since: Duration,
 }
 
@@ -84,7 +85,7 @@ impl Lane {
         self.worker == OWNER
     }
 
-    /// Returns whether packets of this worker may be for ports with queues.
+    /// Returns whether packets that this worker receives may leave through ports with queues.
     pub(super) fn serves_queues(&self) -> bool {
         match self.owns_queues() {
             true => !self.queued.is_empty(),
@@ -98,8 +99,8 @@ impl Lane {
         Some(due.saturating_sub(self.now()))
     }
 
-    /// Makes another configuration apply to the queues of the device's ports. Returns the number of
-    /// packets that were dropped because their queue is gone.
+    /// Applies another configuration to the queues of the device's ports. Returns the number of
+    /// packets that were dropped because their queue no longer exists.
     pub(super) fn set_queues(&mut self, configuration: &Configuration) -> u64 {
         // Packets that are due by the old configuration leave by it.
         self.serve();
@@ -123,9 +124,9 @@ impl Lane {
         self.queued.state().clone()
     }
 
-    /// Processes packets that arrived on one port, of a device whose ports have queues. Packets run
-    /// one at a time, so that those that are due in the meantime leave, at most [`GATHER`] and
-    /// the time of one packet late.
+    /// Processes packets that arrived on one port of a device whose ports have queues. Packets are
+    /// processed one at a time, and queued packets that fall due in the meantime are sent in
+    /// between. They leave late by at most [`GATHER`] and the time of one packet.
     pub(super) fn process_queued(&mut self, port: u32, packets: &[(u32, &[u8])]) {
         let mut outputs = Vec::new();
         for (_, packet) in packets {
@@ -145,8 +146,8 @@ impl Lane {
         self.hand_over();
     }
 
-    /// Sends the packets that the program has produced from a received one, or puts them into
-    /// queues.
+    /// Sends the packets that the program has made from a received packet. Those for ports with
+    /// queues enter their queues.
     fn distribute(&mut self, now: Duration, received: &[u8], outputs: &mut Vec<Output>) {
         for Output { port, packet, .. } in outputs.drain(..) {
             let is_queued = match self.owns_queues() {
@@ -165,7 +166,8 @@ impl Lane {
         }
     }
 
-    /// Puts a packet into its queue, or among those that are handed over to the queue's owner.
+    /// Puts a packet into its queue. If another worker owns the queues, the packet is set aside to
+    /// be handed over to that worker.
     fn enqueue(&mut self, now: Duration, port: u32, content: Content, received: &[u8]) {
         match self.owns_queues() {
             true => self.admit(now, port, content, received),
@@ -173,7 +175,7 @@ impl Lane {
         }
     }
 
-    /// Puts a packet among those that are handed over to the owner of the queues.
+    /// Sets a packet aside, to be handed over to the owner of the queues at the end of the burst.
     fn set_aside(&mut self, port: u32, content: Content, received: &[u8]) {
         let (device, received) = (self.shared.index, Bytes::copy_from_slice(received));
         self.handing_over.push(HandedOver { device, port, content, received });
@@ -188,7 +190,8 @@ impl Lane {
         }
     }
 
-    /// Hands over the packets of a burst that began before ports got queues.
+    /// Hands over the packets that now wait for queues because queues were added while their burst
+    /// was processed.
     pub(super) fn hand_over_late(&mut self) {
         if self.owns_queues() {
             return;
@@ -200,8 +203,8 @@ impl Lane {
         self.hand_over();
     }
 
-    /// Drops the packets of a burst of heads that began before ports got queues: the payload that
-    /// follows the heads is no longer there.
+    /// Drops packets that now wait for queues because queues were added while their burst was
+    /// processed. Of these packets, only the heads are in memory, so they could not be sent later.
     pub(super) fn drop_late_heads(&mut self) {
         if !self.owns_queues() {
             let late = self.program.take_waiting().len();
@@ -252,7 +255,7 @@ impl Lane {
     }
 
     /// Gives all packets that are due to their ports, and flushes the ports whenever [`GATHER`] has
-    /// passed. Returns the time at the end, and whether there was such a packet.
+    /// passed. Returns the time at the end, and whether any packet was due.
     fn transmit_due(&mut self) -> (Duration, bool) {
         let mut served = false;
         loop {
@@ -268,7 +271,8 @@ impl Lane {
         }
     }
 
-    /// Flushes the ports that were given packets from queues, and counts how late these are.
+    /// Flushes the ports that were given packets from queues, and records the lateness of these
+    /// packets.
     pub(super) fn flush_sent(&mut self) {
         if self.queued.unflushed.packets.is_empty() {
             return;
@@ -287,7 +291,7 @@ impl Lane {
         self.queued.unflushed.packets = packets;
     }
 
-    /// Runs egress for a packet that leaves its queue, and gives it to its port.
+    /// Runs egress for a packet that leaves its queue, and sends it to its port.
     fn transmit(&mut self, now: Duration, port: u32, leaving: Leaving<()>) {
         let Leaving { content, times, is_marked, .. } = leaving;
         let mut outputs = Vec::new();
@@ -316,7 +320,8 @@ impl Lane {
         self.distribute(times.left, &received, &mut outputs);
     }
 
-    /// Publishes the counters of the queues, at once or at most every [`PUBLISH`].
+    /// Publishes the counters of the queues, so that clients can read them. Unless `at_once` is
+    /// set, this happens at most every [`PUBLISH`].
     pub(super) fn publish(&mut self, at_once: bool) {
         if self.queued.is_empty() || !(at_once || self.queued.published.elapsed() >= PUBLISH) {
             return;

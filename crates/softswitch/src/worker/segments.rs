@@ -17,8 +17,8 @@ use packetio::offload::SuperFrame;
 use packetio::{Burst, Frame};
 use pipeline::{Batch, Heads};
 
-/// A packet that the program sends: the index, in its burst, of the packet that it was made from;
-/// its output port; and its bytes up to the end of the head.
+/// A packet that the program sends: the index in the burst of the received packet that it was made
+/// from, its output port, and its bytes up to the end of the head.
 type Sent<'b> = (usize, u32, &'b [u8]);
 
 impl Lane {
@@ -82,8 +82,8 @@ impl Lane {
         self.send_all(rest.iter().map(|&(_, port, packet)| (port, packet)));
     }
 
-    /// Sends the packets that the program made of a super-frame's segments. On each port where all
-    /// segments were treated alike, they leave as one frame; on other ports, one by one.
+    /// Sends the packets that the program made of a super-frame's segments. On each port to which
+    /// all segments go, they leave as one frame if possible; on other ports, one by one.
     fn send_segments(&mut self, frame: &SuperFrame, sent: &[Sent<'_>]) {
         let Some(ports) = ports_of_all(frame, sent) else {
             return self.send_one_by_one(frame, sent.iter().copied());

@@ -132,6 +132,39 @@ fn machine_code_in_batches_is_the_interpreter_packet_by_packet() {
 }
 
 #[test]
+fn a_batch_that_stops_between_bursts_can_be_continued() {
+    let (stopping, oracle) = (router(Path::Compiled), router(Path::Compiled));
+    let packets = packets();
+    let arriving: Vec<(u32, &[u8])> = packets.iter().map(|packet| (1, &packet[..])).collect();
+    let mut expected = Vec::new();
+    oracle.process_batch(&arriving, &mut |cause, port, packet| {
+        expected.push((cause, port, packet.to_vec()));
+    });
+    let mut left = Vec::new();
+    let (mut done, mut stops): (usize, usize) = (0, 0);
+    while done < arriving.len() {
+        let mut leave = |cause: usize, port: u32, packet: &[u8]| {
+            left.push((done + cause, port, packet.to_vec()));
+        };
+        let mut looks = 0;
+        let mut is_third = || {
+            looks += 1;
+            looks == 3
+        };
+        let now = stopping.now();
+        let rest = &arriving[done..];
+        let processed = stopping.process_batch_until(now, rest, &mut leave, &mut is_third);
+        assert_eq!(processed.errors, []);
+        assert!(0 < processed.count && processed.count < packets.len());
+        done += processed.count;
+        stops += 1;
+    }
+    assert!(done == packets.len() && stops > 2, "{done} {stops}");
+    assert_eq!(left, expected);
+    assert_eq!(stopping.take_events(), oracle.take_events());
+}
+
+#[test]
 fn a_tried_packet_leaves_no_trace_in_the_state() {
     let switch = router(Path::Compiled);
     let contents = traces::Contents::default();

@@ -15,8 +15,8 @@ pub(crate) const fn slots(key: usize, value: usize) -> usize {
     slots
 }
 
-/// Returns the offset of the values in a bucket. They follow the keys and are aligned to their
-/// words.
+/// Returns the offset of the values in a bucket. The values follow the keys, at the next offset
+/// with the alignment of the words in which they are accessed.
 pub(crate) const fn values_offset(key: usize, value: usize, slots: usize) -> usize {
     let word = if value == 4 { 4 } else { 8 };
     (HEADER + key * slots).next_multiple_of(word)

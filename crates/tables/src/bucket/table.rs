@@ -339,8 +339,8 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
         Ok(self.position(bucket, slot))
     }
 
-    /// Adds an entry, for which the caller has already counted a free place in the table. Returns
-    /// `None` if the key exists.
+    /// Adds an entry, for which the caller has already reserved room in the table's count of
+    /// entries. Returns `None` if the key exists.
     fn insert_reserved(
         &self,
         hash: u64,

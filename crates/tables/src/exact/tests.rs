@@ -1,4 +1,4 @@
-//! Tests of tables with exact keys, in every storage and under every sharing.
+//! Tests of tables with exact keys, for every storage and every way in which threads share a table.
 
 use super::*;
 use crate::access::{Place, key, no_bucket};

@@ -30,8 +30,8 @@ struct Entry {
 }
 
 impl Few {
-    /// Replaces the prefixes by those of these entries. `links` holds the number and the prefix of
-    /// each entry.
+    /// Replaces the list of prefixes by the prefixes of these entries. `links` holds the number and
+    /// the prefix of each entry.
     pub(super) fn set<'l>(&self, links: impl Iterator<Item = (u32, &'l Link)>) {
         let mut prefixes: Vec<(u32, u64, u32)> = links
             .filter_map(|(number, link)| match link {

@@ -1,5 +1,5 @@
-//! The numbers of a finder's entries, and the prefix or rule (the link) by which each entry is
-//! found.
+//! The numbers of a finder's entries, and for each the prefix or rule by which the search structure
+//! finds it (called its link).
 //!
 //! Low numbers are assigned first, because entries are stored by number, so that memory after the
 //! last entry can be freed.
@@ -18,8 +18,8 @@ pub(super) struct Links {
     /// The numbers without an entry, up to the length of `links`.
     free: BinaryHeap<Reverse<u32>>,
     count: usize,
-    /// The numbers of removed entries that searches still find, because memory did not suffice to
-    /// remove them from the search.
+    /// The numbers of removed entries that searches still return, because memory did not suffice to
+    /// remove the entries from the search structure.
     lost: Vec<u32>,
     /// The numbers of all entries, or `None` if there are more than [`MAX`] entries. Also `None` if
     /// only a few entries are left, but `links` is so long that a scan for them would take too much

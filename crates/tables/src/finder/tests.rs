@@ -1,10 +1,10 @@
-//! Tests of finders: every search finds what a scan of all entries finds.
+//! Tests of finders. Every search must return the entry that a scan of all entries finds.
 
 use fastrand::Rng;
 
 use super::*;
 
-/// An entry of the oracle.
+/// An entry, as the list that is scanned for comparison stores it.
 struct Known {
     number: u32,
     matches: Vec<FieldMatch>,
@@ -161,8 +161,8 @@ fn the_best_entry_is_found_whatever_the_fields() {
     }
 }
 
-/// A test small enough for Miri: the function that machine code calls with the address of a
-/// key.
+/// Tests the function that machine code calls with the address of a key. The test is small enough
+/// for Miri.
 #[test]
 fn an_entry_is_found_by_a_key_in_memory() {
     for kind in [MatchKind::Exact, MatchKind::Lpm, MatchKind::Ternary] {
@@ -192,8 +192,8 @@ fn an_entry_is_found_by_a_key_in_memory() {
     }
 }
 
-/// A test small enough for Miri: the functions that machine code calls, and those for many
-/// keys.
+/// Tests the functions that machine code calls, and those that search for many keys at once. The
+/// test is small enough for Miri.
 #[test]
 fn an_entry_is_found_by_one_key_and_by_many() {
     for kind in [MatchKind::Lpm, MatchKind::Ternary] {
@@ -264,8 +264,8 @@ fn a_change_that_is_prepared_is_not_found_until_it_is_published() {
     }
 }
 
-/// Checks that a search with more entries than it was made for gets the layout of a large one,
-/// and that a search in which few entries are left takes little memory again.
+/// Checks that a search structure is rebuilt with the layout of a large one once it has outgrown
+/// its own, and with less memory once few entries are left.
 #[test]
 fn a_search_is_rebuilt_when_it_has_outgrown_its_layout_or_few_entries_are_left() {
     if cfg!(miri) {

@@ -14,8 +14,7 @@ use super::Operation;
 use super::counters::CacheMisses;
 use super::samples::Samples;
 
-/// The number of consecutive calls of which only the last one is timed. If calls are slow, each
-/// call is timed.
+/// One in this number of consecutive calls is timed. If calls are slow, each call is timed.
 const STRIDE: usize = 16;
 /// The number of unanswered digests at which a thread waits for the answers. It is lower than the
 /// number at which digests are dropped.
@@ -26,8 +25,8 @@ const SINGLES: usize = 20_000;
 /// The inputs of a thread that calls the table.
 pub(super) struct Lane<'a> {
     pub(super) worker: &'a mut TableWorker,
-    /// The numbers of the entries to access, in order. After the last number, the sequence starts
-    /// again.
+    /// The numbers of the entries to access, in order. After the last number, the thread begins
+    /// again with the first.
     pub(super) draws: &'a [u32],
     /// The index in `draws` of the first entry to access.
     pub(super) at: usize,
@@ -49,8 +48,7 @@ pub(super) struct Phases {
     pub(super) single: Duration,
 }
 
-/// The results of one thread in one turn, which is the execution of one measured case in one
-/// repetition.
+/// The results of one thread in one turn. A turn is one repetition of one case.
 #[derive(Default)]
 pub(super) struct LaneTurn {
     /// The number of operations of the timed phase.

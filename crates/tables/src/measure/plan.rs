@@ -15,15 +15,15 @@ use crate::layout::{Layout, LayoutError};
 
 use super::{Case, Operation};
 
-/// A synchronisation of threads that does not yet depend on the number of cores. [`Sharing::of`]
-/// completes it.
+/// The way in which threads share a table, before the number of cores is known. [`Sharing::of`]
+/// returns the synchronisation for a given number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Sharing {
-    /// There are two replicas, and a writer waits by this method after it has swapped them.
+    /// The table has two replicas. After a writer has swapped them, it waits by this method.
     DoubleBuffer(Wait),
-    /// One replica, whose readers check versions.
+    /// The table has one replica, whose readers check versions.
     Optimistic,
-    /// One table per core, each with all entries.
+    /// Each core has a table of its own, with all entries.
     Sharded,
 }
 

@@ -24,7 +24,8 @@ const BURST: u64 = 1 << 16;
 /// The number of keys with which a table is called at once.
 const CALL: usize = 32;
 
-/// The numbers of updates that threads made to a table of one design, and of those that were lost.
+/// The number of updates that threads made to a table of one design, and the number of updates that
+/// were lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Race {
     /// The storage of the table.

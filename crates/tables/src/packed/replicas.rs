@@ -39,7 +39,7 @@ pub(super) struct Replicas {
     divided: u64,
 }
 
-/// The tables with copies of the home's entries.
+/// The tables that a design needs besides the home, which is the main copy of the entries.
 #[derive(Debug)]
 enum Others {
     Nothing,
@@ -52,7 +52,8 @@ enum Others {
 #[derive(Debug, Default)]
 struct Shards {
     taken: BTreeMap<WorkerId, ExactTable>,
-    /// The shards that do not belong to a worker yet. Their entries equal those of the home.
+    /// The shards that do not belong to a worker yet. Their entries equal those of the home (the
+    /// main copy of the entries).
     spare: Vec<ExactTable>,
     /// The number of workers for which shards were reserved, whether the workers have joined or
     /// not.
@@ -281,8 +282,8 @@ impl Replicas {
         inserted
     }
 
-    /// Removes an entry from all tables, and returns its action and parameters, including what
-    /// packets wrote.
+    /// Removes an entry from all tables, and returns its action and parameters, including the
+    /// changes that packets made.
     pub(super) fn take(&mut self, key: u128) -> Option<(ActionId, Vec<u8>)> {
         let found = self.read(key)?;
         self.all().for_each(|table| {
@@ -291,8 +292,9 @@ impl Replicas {
         Some(found)
     }
 
-    /// Returns the action and parameters of an entry, including what packets wrote. If packets of
-    /// several workers wrote it, the value in the shard of the first of these workers is returned.
+    /// Returns the action and parameters of an entry, including the changes that packets made. If
+    /// packets of several workers wrote it, the value in the shard of the first of these workers is
+    /// returned.
     pub(super) fn read(&self, key: u128) -> Option<(ActionId, Vec<u8>)> {
         let home = self.active().read(key)?;
         let written =
@@ -300,7 +302,8 @@ impl Replicas {
         Some(written.unwrap_or(home))
     }
 
-    /// Returns any one of the entries, as it is in the home.
+    /// Returns any one of the entries, with the value that it has in the home (the main copy of the
+    /// entries).
     pub(super) fn any(&self) -> Option<(ActionId, Vec<u8>)> {
         let mut any = None;
         self.home.for_each(|_, action, parameters| {

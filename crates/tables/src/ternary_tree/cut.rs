@@ -41,8 +41,8 @@ impl Rank {
 }
 
 impl Cut {
-    /// Returns the side with all keys that the rule matches, or `None` if it matches keys on
-    /// several sides.
+    /// Returns the side whose keys include all keys that the rule matches, or `None` if the rule
+    /// matches keys on several sides.
     pub(super) fn side(self, rule: &Rule) -> Option<u64> {
         match self {
             Self::Byte { at } => {
@@ -63,8 +63,8 @@ impl Cut {
     }
 }
 
-/// Returns the smallest and the largest number that the keys matched by a rule have in this window.
-/// The bounds may be wider than necessary, but never narrower.
+/// Returns a lower and an upper bound of the number that this window of a key holds, for all keys
+/// that the rule matches. The true range may be narrower.
 fn bounds(rule: &Rule, window: Window) -> (u64, u64) {
     let Window { at, length } = window;
     let range = rule.ranges.iter().find(|range| range.at == at && range.bytes.min(8) == length);
@@ -82,13 +82,14 @@ fn bounds(rule: &Rule, window: Window) -> (u64, u64) {
 const STEP: u64 = 200;
 const COMPARISON: u64 = 100;
 
-/// The largest number of rules that a search is assumed to compare in one leaf. More rules are
-/// expected to be divided.
+/// The largest number of rules that a search is assumed to compare in one leaf. A larger set is
+/// assumed to be divided further.
 const DIVIDED: u64 = 4 * TOGETHER as u64;
 
-/// Estimates the cost of a search among this number of rules, of which nothing else is known. A few
-/// rules are all compared. More rules are divided, and the cost doubles when their number grows
-/// fourfold, since cuts leave some rules open.
+/// Estimates the cost of a search among this number of rules, of which nothing else is known. If
+/// there are few, the key is compared with all of them. Otherwise they are assumed to be divided,
+/// and the cost doubles when their number grows fourfold, since each division leaves some rules
+/// that match keys on several sides.
 fn cost(rules: u64) -> u64 {
     let few = rules.min(DIVIDED);
     let all = STEP + COMPARISON * few.div_ceil(TOGETHER as u64);

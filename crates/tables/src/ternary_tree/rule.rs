@@ -143,8 +143,9 @@ impl<'a> Rules<'a> {
         }
     }
 
-    /// Returns the first entry that matches `key`. The argument `all` is the number of words of a
-    /// key, `self.key`, as a separate argument so that it can be a constant.
+    /// Returns the first entry that matches `key`. `all` must equal `self.key`, the number of words
+    /// of a key. It is an argument so that callers can pass a constant, which makes the loop
+    /// faster.
     #[inline(always)]
     fn first_of(self, lanes: impl Lanes, all: usize, key: &[u64]) -> Option<RuleWords<'a>> {
         let (groups, _) = self.words.as_chunks::<GROUP>();

@@ -8,8 +8,8 @@ use crate::store::BATCH;
 /// The working memory of one thread's searches.
 #[derive(Default)]
 pub(crate) struct Together {
-    /// The steps of the current round of the search, and those of the next round. In both lists,
-    /// elements beyond the number of steps are meaningless.
+    /// The steps of the current round of the search (`now`), and those of the next round. In both
+    /// lists, elements beyond the number of steps are meaningless.
     now: Vec<Step>,
     next: Vec<Step>,
 }
@@ -68,7 +68,7 @@ impl TernaryTree {
         let Together { now, next } = together;
         for (keys, found) in keys.chunks(stride * BATCH).zip(found.chunks_mut(BATCH)) {
             let mut best = [Best::NONE; BATCH];
-            let mut count = self.begin(tree, (keys, found.len()), now);
+            let mut count = self.begin(tree, keys, found.len(), now);
             while count > 0 {
                 let mut coming = Steps::new(next, 2 * count);
                 for Step { key, block } in now.iter().take(count) {
@@ -105,7 +105,7 @@ impl TernaryTree {
     /// number of steps. The steps lead to the children of the root, or to the root itself if it is
     /// a leaf.
     #[inline(always)]
-    fn begin(&self, tree: Block, (keys, count): (&[u64], usize), now: &mut Vec<Step>) -> usize {
+    fn begin(&self, tree: Block, keys: &[u64], count: usize, now: &mut Vec<Step>) -> usize {
         let stride = self.key_words() + 1;
         let words = self.arena.words(tree);
         let head = Head::of(words);

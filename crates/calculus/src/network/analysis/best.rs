@@ -7,17 +7,19 @@ use crate::network::elements::{FlowId, Multiplexing};
 use crate::network::model::Network;
 use crate::network::settings::{ArrivalBound, FlowOfInterest, Settings};
 
-/// The total number of hops of all flows up to which [`Analysis::Best`] solves linear programs.
+/// The largest network for which [`Analysis::Best`] solves linear programs, as the total number of
+/// hops of all flows.
 const MAX_PROGRAMMED_HOPS: usize = 200;
-/// The total number of hops of all flows up to which [`Analysis::Best`] solves the linear programs
-/// for arbitrary multiplexing in cyclic networks. In such networks, each burst over a cut link
-/// needs a program in each round.
+/// The largest cyclic network for which [`Analysis::Best`] solves the linear programs for arbitrary
+/// multiplexing, as the total number of hops of all flows. In such a network, the search for the
+/// bursts over cut links solves one program for each burst in each round.
 const MAX_PROGRAMMED_HOPS_IN_CYCLES: usize = 60;
-/// The sum of the squares of all path lengths up to which [`Analysis::Best`] tries every method to
-/// bound arrivals. Most methods take time in proportion to that sum.
+/// The largest network for which [`Analysis::Best`] tries every method to bound arrivals, as the
+/// sum of the squares of all path lengths. Most methods take time in proportion to that sum.
 const MAX_THOROUGH_WORK: usize = 300;
 
-/// The total number of hops of all flows up to which [`Analysis::Best`] is the default analysis.
+/// The largest network for which [`Analysis::Best`] is the default analysis, as the total number of
+/// hops of all flows.
 const MAX_HOPS_OF_SMALL_NETWORK: usize = 2_000;
 
 impl Network {
@@ -97,7 +99,8 @@ pub(super) fn candidates<'n>(of: &Analyser<'n>) -> Vec<Candidate<'n>> {
         first.push(Analysis::SinkTree);
     }
     let mut candidates = vec![(settings.clone(), first)];
-    // The last resort is tried only for flows that would miss their deadline otherwise.
+    // Linear programs in networks this large are a last resort. They are solved only for flows that
+    // would miss their deadline otherwise.
     let last_resort = settings.deadline.is_some() && hops > MAX_PROGRAMMED_HOPS;
     if !feed_forward {
         candidates.extend(of_cycles(settings, &all, hops));
@@ -109,8 +112,9 @@ pub(super) fn candidates<'n>(of: &Analyser<'n>) -> Vec<Candidate<'n>> {
             // flow of interest only.
             let own = settings.clone().with_flow_of_interest(FlowOfInterest::Interferes);
             let analyses = [Analysis::Tfa, Analysis::Sfa, Analysis::Pmoo, Analysis::TandemMatching];
-            // A smaller arrival curve may have a larger FIFO bound, because theta is the time to
-            // serve its burst; and therefore no method makes another one redundant.
+            // All methods are combined, because no method makes another one redundant: a smaller
+            // arrival curve may lead to a larger FIFO bound, since theta is the time to serve its
+            // burst.
             let mut choices = vec![&ArrivalBound::ALL[..]];
             choices.extend(ArrivalBound::ALL.chunks(1));
             if !is_thorough {
@@ -135,8 +139,8 @@ pub(super) fn candidates<'n>(of: &Analyser<'n>) -> Vec<Candidate<'n>> {
     with_analysers(of, candidates)
 }
 
-/// Returns the settings with other methods to bound arrivals, and with the given choice whether the
-/// backlog of a server bounds the burst of its output.
+/// Returns the settings with the given methods to bound arrivals. `cap_bursts` says whether the
+/// backlog of a server also bounds the burst of its output.
 fn with(settings: &Settings, methods: &[ArrivalBound], cap_bursts: bool) -> Settings {
     Settings { arrival_bounds: methods.to_vec(), cap_bursts, ..settings.clone() }
 }
@@ -220,8 +224,9 @@ pub(super) fn left_out_by_quick(common: &Common<'_>) -> Vec<Analysis> {
     left_out
 }
 
-/// Returns the analysers and analyses for cyclic networks that work on the network with its cycles
-/// cut. Each set of conventions has its own fixed point of the bursts over the cut links.
+/// Returns the analysers and analyses for a cyclic network, which analyse the network with its
+/// cycles cut. Under each set of conventions, the bursts of the traffic over the cut links have
+/// another fixed point.
 fn of_cycles(
     settings: &Settings,
     all: &dyn Fn(Multiplexing) -> bool,

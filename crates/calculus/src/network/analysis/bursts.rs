@@ -35,14 +35,14 @@ use crate::network::operations;
 use crate::network::settings::Settings;
 use crate::{Curve, Extended, Interrupt, Rational};
 
-/// The largest number of unknown bursts for which the fixed point is searched. Each round of the
+/// The largest number of unknown bursts for which their fixed point is searched. Each round of the
 /// search bounds all of them.
 const MAX_BURSTS: usize = 200;
 /// The largest number of unknown bursts that are bounded by linear programs. If there are more, the
-/// bursts that residual service has proven are kept.
+/// bounds from residual service are kept.
 const MAX_BURSTS_BY_PROGRAMS: usize = 60;
-/// The order of the extrapolation: one less than the number of rounds of the iteration between two
-/// extrapolations of its limit.
+/// The order of the extrapolation of the limit. One more round than this is iterated before each
+/// extrapolation.
 const EXTRAPOLATION_INTERVAL: usize = 6;
 /// The largest number of extrapolations in one search.
 const MAX_EXTRAPOLATIONS: usize = 8;
@@ -51,20 +51,21 @@ const TOLERANCE: f64 = 1e-11;
 /// The counterpart of [`TOLERANCE`] for bursts from linear programs, whose solutions are less
 /// exact.
 const TOLERANCE_BY_PROGRAMS: f64 = 1e-7;
-/// The ratio of a burst to the largest starting value above which the search ends without a bound.
+/// The largest ratio of a burst to the largest starting value. If it is exceeded, the bursts count
+/// as unbounded, and the search ends.
 const LARGEST_RATIO: f64 = 1e12;
-/// The relative amounts by which a limit is raised before it is checked. They are tried in this
-/// order until a check succeeds.
+/// The relative amounts by which the extrapolated limit is raised before it is checked in exact
+/// arithmetic. They are tried in this order until a check succeeds.
 const RAISES: [f64; 5] = [1e-11, 1e-9, 1e-7, 1e-5, 1e-3];
-/// The largest number of rounds in which bursts that are already proven are bounded again to make
-/// them smaller.
+/// The largest number of rounds in which proven bursts are bounded again to make them smaller.
 const MAX_DESCENTS: usize = 6;
-/// The relative improvement per round below which proven bursts are not improved further.
+/// If a round improves the proven bursts by less than this share, no further round follows.
 const LEAST_PROGRESS: f64 = 1e-8;
 /// The counterpart of [`LEAST_PROGRESS`] for bursts from linear programs.
 const LEAST_PROGRESS_BY_PROGRAMS: f64 = 1e-6;
 
-/// The method by which bursts over cut links are bounded.
+/// The method by which the traffic over cut links (at which a cyclic network is cut) is bounded.
+/// The bounds are bursts of token buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
     /// Bursts are bounded by the residual service of the servers.
@@ -73,7 +74,8 @@ pub(super) enum By {
     Programs,
 }
 
-/// An unknown burst over a cut link, of one flow or of several flows together.
+/// The unknown burst of a token bucket that bounds traffic over a cut link: of one flow, or of
+/// several flows together.
 struct Unknown {
     link: CutLink,
     flows: Vec<FlowId>,
@@ -222,7 +224,7 @@ impl<'n> System<'_, 'n> {
         Ok(found.into_iter().collect())
     }
 
-    /// Returns bursts over the cut links that are proven, or `None` if there are none.
+    /// Returns proven bounds on the bursts over the cut links, or `None` if there are none.
     fn solve(&self) -> Result<Option<Vec<Rational>>, AnalysisError> {
         let mut best = self.first()?;
         let (most, close, progress) = match self.by {
@@ -247,7 +249,7 @@ impl<'n> System<'_, 'n> {
             }
         }
         let Some(mut best) = best else { return Ok(None) };
-        // One round takes as long as bounding all flows once.
+        // Each round takes as long as bounding all flows once, so large networks have only one.
         let descents = if self.unknowns.len() <= most { MAX_DESCENTS } else { 1 };
         for _ in 0..descents {
             let Some(found) = self.bound(&best)? else { break };
@@ -263,8 +265,9 @@ impl<'n> System<'_, 'n> {
         Ok(Some(best))
     }
 
-    /// Returns bursts that are proven without a search: those of another method, or those that
-    /// follow from the delays of total flow analysis. Returns `None` if there are none.
+    /// Returns bounds on the bursts that are known without a search: those that another method has
+    /// proven, or those that follow from the delays of total flow analysis. Returns `None` if there
+    /// are none.
     fn first(&self) -> Result<Option<Vec<Rational>>, AnalysisError> {
         let mut bursts = Vec::with_capacity(self.unknowns.len());
         for unknown in &self.unknowns {
@@ -331,7 +334,8 @@ impl<'n> System<'_, 'n> {
         Ok(Some(at))
     }
 
-    /// Returns bursts that are slightly larger than those of `limit`, and positive.
+    /// Returns the bursts of `limit`, each increased by the share `raise`, and all of them
+    /// positive.
     fn raised(&self, limit: &[f64], raise: f64) -> Vec<Rational> {
         let largest = limit.iter().copied().fold(0.0, f64::max);
         let least = if largest > 0.0 { largest * raise } else { raise };

@@ -3,11 +3,11 @@
 //! A flow that has been delayed by at most D arrives with its source's arrival curve, advanced by
 //! D. Flows that arrive over one link are, together, also bounded by the link's shaping curve
 //! (Mifdaoui and Leydier, "Beyond the accuracy-complexity tradeoffs of compositional analyses using
-//! network calculus for complex networks", 2017). The unknowns are one delay per server (and
-//! priority). After a regulator, a flow has the arrival curve of its source again, and the delays
-//! since its last regulation include that of the regulator (`regulators`). Flows of one multicast
-//! group count once where they share their path, and copies of replicated flows count once after
-//! all but one are eliminated (`copies`). In a feed-forward network the delays follow in
+//! network calculus for complex networks", 2017). The unknowns are the delays, one for each server
+//! (and priority). After a regulator, a flow has the arrival curve of its source again, and the
+//! delays since its last regulation include that of the regulator (`regulators`). Flows of one
+//! multicast group count once where they share their path, and copies of replicated flows count
+//! once after all but one are eliminated (`copies`). In a feed-forward network the delays follow in
 //! topological order. In a cyclic network they are a fixed point of a function F (Thomas, Le Boudec
 //! and Mifdaoui, "On cyclic dependencies and regulators in time-sensitive networks", RTSS 2019).
 //!
@@ -37,8 +37,8 @@ use crate::{Curve, Extended, Rational};
 const MAX_ROUNDS: usize = 20_000;
 /// The number of rounds of iteration between two attempts with Newton's method.
 const ROUNDS_BEFORE_NEWTON: usize = 200;
-/// The number of steps of the grid, to which delays are rounded, in the largest delay of the first
-/// round.
+/// The resolution of the grid to which delays are rounded, as the number of its steps in the
+/// largest delay of the first round.
 const GRID_STEPS: i64 = 1 << 40;
 
 /// The delay bounds of all servers by total flow analysis by delays (TFA++), with the arrival and

@@ -38,20 +38,20 @@ use dates::Choice;
 use rows::Formulation;
 pub(super) use tree::{Bursts, Tree, Unfolding};
 
-/// The largest number of servers to the root for which a program uses all times. The number of
-/// times doubles with each server.
+/// The number of servers nearest to the root for which a program uses all times (see `dates`). The
+/// number of times doubles with each server.
 const DEEPEST: usize = 6;
-/// The largest number of times at all servers up to which side branches are unfolded, if a program
-/// uses all times.
+/// The largest number of variables for times, at all servers together, in a program that uses all
+/// times. Side branches of the tree are unfolded until it is reached.
 const MAX_TIMES: usize = 140;
 /// The largest number of servers on a path for which a program is built. The size of the program
 /// grows with the square of this number, and the time to solve it grows faster.
 const LONGEST_PATH: usize = 100;
-/// The number of variables up to which a program uses more times than it needs, for a smaller
-/// bound.
+/// A program with fewer variables than this uses more times than it needs, for a smaller bound.
 const SMALL_PROGRAM: usize = 900;
 
-/// Caches the bursts over cut links, by the last server of the paths whose programs need them.
+/// Caches the bursts over cut links, by the last server of a path. Paths with the same last server
+/// need the same bursts for their programs.
 #[derive(Debug, Default)]
 pub(super) struct Cuts(Vec<OnceLock<Result<Bursts, AnalysisError>>>);
 
@@ -60,8 +60,8 @@ impl Cuts {
         Self(network.servers().map(|_| OnceLock::new()).collect())
     }
 
-    /// Returns the bursts over cut links that the program of a path needs. There are none in a
-    /// feed-forward network, where total flow analysis yields finite bursts.
+    /// Returns bounds on the bursts over cut links that the program of a path needs. There are none
+    /// in a feed-forward network, where total flow analysis yields finite bursts.
     fn bursts(
         &self,
         common: &Common<'_>,
@@ -131,7 +131,7 @@ pub(super) fn bound(
         attempts.push((Unfolding::Path, Choice::All(DEEPEST)));
         attempts.push((Unfolding::Exponential(DEEPEST, MAX_TIMES), Choice::All(DEEPEST)));
     }
-    // Fail before the expensive bursts are computed.
+    // Errors are found here, before the expensive bursts are computed.
     Tree::of(common, delays, path, Unfolding::Path, &Bursts::default(), &[])?;
     let bursts = cuts.bursts(common, delays, path)?;
     common.go_on()?;
@@ -161,9 +161,9 @@ pub(super) fn bound(
     of_found(common, analysis, id, found)
 }
 
-/// Builds and solves the linear program of a tree.
+/// Builds and solves the linear program of a tree of servers.
 fn solve(tree: Tree, choice: Choice) -> Result<Found, AnalysisError> {
-    // Each additional set of times is about as large as the necessary one.
+    // Each further set of words for times adds about as many times as the smallest program has.
     let times: usize = tree.nodes.iter().map(|node| node.depth + 1).sum();
     let choice = match choice {
         Choice::Behind(_) => {

@@ -27,11 +27,13 @@ use crate::network::elements::{FlowId, ServerId};
 use crate::network::operations;
 use crate::{Curve, Extended, Rational};
 
-/// The largest number of servers on a path for which parameters theta are searched.
+/// The largest number of servers on a path for which the parameters theta of FIFO residual service
+/// curves are searched.
 const LONGEST_PATH: usize = 16;
-/// The largest number of groups of cross traffic for which parameters theta are searched.
+/// The largest number of groups of cross traffic for which the parameters theta of FIFO residual
+/// service curves are searched.
 const MAX_CROSS_FLOWS: usize = 32;
-/// The number of times that the step of the search is halved.
+/// The number of times that the step of the search for the parameters theta is halved.
 const HALVINGS: usize = 14;
 /// The largest number of passes over all parameters theta with each step of the search.
 const PASSES: usize = 6;
@@ -181,9 +183,9 @@ impl<'c, 'n> Path<'c, 'n> {
         Self { common, servers: servers.to_vec(), nodes, outermost }
     }
 
-    /// Returns the service curve of a part of the path for the traffic that contains the nodes
-    /// `inside`. On the servers of these nodes it is their residual service, which is in `left` by
-    /// node.
+    /// Returns the service curve of a part of the path for the cross traffic that contains the
+    /// nodes `inside` (nested cross traffic). The servers of these nodes have the residual service
+    /// in `left`, by node.
     fn around(&self, part: Part, inside: &[usize], left: &[Curve]) -> Result<Curve, AnalysisError> {
         let mut together: Option<Curve> = None;
         let mut join = |curve: &Curve| {
@@ -246,8 +248,8 @@ impl<'c, 'n> Path<'c, 'n> {
         Ok(operations::horizontal_deviation(aggregate, &service)?)
     }
 
-    /// Searches offsets of the thetas from which no single step leads to a smaller delay. Returns
-    /// that delay and the offsets.
+    /// Searches offsets of the parameters theta for which no change of a single offset by the step
+    /// leads to a smaller delay. Returns that delay and the offsets.
     fn search(&self, aggregate: &Curve) -> Result<(Extended, Vec<Rational>), AnalysisError> {
         let mut offsets = vec![Rational::ZERO; self.nodes.len()];
         let mut least = self.delay(aggregate, &offsets)?;

@@ -68,9 +68,9 @@ pub(super) fn bound(common: &Common<'_>, id: FlowId) -> Result<FlowBound, Analys
 type Joining = (ServerId, Vec<FlowId>, Arc<Curve>);
 
 /// Returns the residual service curve of the path for the traffic that starts there, with the steps
-/// of its derivation. Each theta follows from `exits`, the times at which a burst that starts there
-/// leaves each server. Without `exits`, each theta is the time in which a server serves the joining
-/// burst.
+/// of its derivation. Each theta follows from `exits`, the times at which a burst from the start of
+/// the path leaves each server. Without `exits`, each theta is the time in which a server serves
+/// the joining burst.
 fn left_over(
     common: &Common<'_>,
     joining: &[Joining],
@@ -127,8 +127,8 @@ fn exits(common: &Common<'_>, joining: &[Joining]) -> Vec<Option<Vec<Rational>>>
     let product = |count: usize, size: &usize| count.saturating_mul((*size).max(1));
     let count = sizes.iter().fold(1, product);
     let longest = sizes.iter().copied().max().unwrap_or(1);
-    // There are too many choices, so all of them are varied together, from the curves of the long
-    // run to those of the short run.
+    // There are too many choices to try all. So all curves are varied together, in the order from
+    // those that hold in the long run to those that hold in the short run.
     let all = count <= MAX_CHOICES;
     let tried = if all { count } else { longest.min(MAX_CHOICES) };
     let mut found = Vec::with_capacity(tried);

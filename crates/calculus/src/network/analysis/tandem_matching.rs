@@ -20,8 +20,9 @@ pub(super) fn bound(bounder: &Bounder<'_, '_>, flow: FlowId) -> Result<FlowBound
     let lowest = common.lowest(flow);
     let services =
         bounder.tandem_matching(&of_interest.path, &common.sets.alone(flow), lowest, true)?;
-    // For the whole path, several token buckets and rate-latency curves yield several curves, whose
-    // maximum holds, too.
+    // The path as a whole is a further division. If curves have several token buckets or
+    // rate-latency curves, PMOO yields several residual service curves, whose maximum is a service
+    // curve, too.
     let without = Without::AlongItsPath(lowest);
     let whole = bounder.pmoo(&of_interest.path, &common.sets.alone(flow), lowest, without, true)?;
     let mut candidates = vec![operations::maximum_of(&whole.services)?];
@@ -34,8 +35,8 @@ pub(super) fn bound(bounder: &Bounder<'_, '_>, flow: FlowId) -> Result<FlowBound
     let mut delay = Extended::PositiveInfinity;
     let mut backlog = Extended::PositiveInfinity;
     let mut output = affine::unbounded();
-    // The curves are for different backlogged periods. Each of them is valid, but their maximum
-    // need not be.
+    // Each candidate is a service curve. Their maximum need not be one, because they are valid for
+    // different backlogged periods.
     let mut curves = Vec::new();
     for service in candidates {
         delay = delay.min(operations::horizontal_deviation(&of_interest.arrival, &service)?);

@@ -1,4 +1,9 @@
-//! The part of an analysis that all flows of interest share.
+//! The part of an analysis that does not depend on the flow of interest (the flow whose delay is
+//! bounded): the network, the settings, and the caches.
+//!
+//! The traffic of other flows (cross traffic) delays the flow of interest. If the flow of interest
+//! is assumed to have the lowest priority, it does not delay the cross traffic, so the arrival
+//! curves of cross traffic are computed without it. Here, this flow is called `lowest`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -13,9 +18,9 @@ use crate::network::settings::{ArrivalBound, FlowOfInterest, Settings};
 use crate::network::{AnalysisError, operations};
 use crate::{Curve, interrupt};
 
-/// The total number of hops of all flows up to which an analysis also caches results that hold for
-/// one flow of interest only. In larger networks, these would need too much memory, because each
-/// flow may have a result for each link.
+/// The largest network, as the total number of hops of all flows, in which an analysis also caches
+/// results that hold for one flow of interest only. In larger networks, these would need too much
+/// memory, because each flow may have a result for each link.
 const MAX_CACHED_HOPS: usize = 2_000;
 
 /// The network, the settings and the caches that all flows of interest share.
@@ -29,21 +34,25 @@ pub(crate) struct Common<'n> {
     pub(crate) arbitrary: bool,
     /// The position of each server in topological order. It is computed when it is first needed.
     rank: OnceLock<Vec<usize>>,
-    /// The servers through which data may leave the path of a flow and rejoin it, by flow. Each
-    /// list is computed when it is first needed.
-    off_path: Vec<OnceLock<Vec<ServerId>>>,
-    /// Whether data may leave the path of a flow and rejoin it, by flow. Each value is computed
-    /// when it is first needed.
-    returns: Vec<OnceLock<bool>>,
-    any_returns: OnceLock<bool>,
+    /// For each flow, the servers that data can reach after they have left the path of the flow.
+    /// Each list is computed when it is first needed.
+    reachable_off_path: Vec<OnceLock<Vec<ServerId>>>,
+    /// For each flow, whether data can leave its path and rejoin it. Each value is computed when it
+    /// is first needed.
+    can_rejoin: Vec<OnceLock<bool>>,
+    /// Whether data can leave the path of some flow and rejoin it. It is computed when it is first
+    /// needed.
+    any_can_rejoin: OnceLock<bool>,
     pub(super) caches: Known,
     pub(crate) sets: Sets<'n>,
-    /// Whether the network is so small that results that hold for a single flow of interest are
-    /// cached, too.
+    /// Whether results that hold for a single flow of interest are cached, too, because the network
+    /// has at most `MAX_CACHED_HOPS` hops.
     pub(super) keeps_all: bool,
-    /// Whether some arrival curve was rounded up because its numbers had become long.
+    /// Whether some arrival curve was rounded up because its exact numbers had become too long to
+    /// compute with.
     pub(crate) rounded: AtomicBool,
-    /// The arrival curves over the links at which a cyclic network is cut.
+    /// The links at which a cyclic network is cut, with the arrival curves over them. `None` if the
+    /// network is not cut.
     pub(crate) cuts: Option<Arc<Cuts>>,
 }
 
@@ -53,16 +62,15 @@ impl<'n> Common<'n> {
         let priorities = network.servers().any(|(_, server)| by_priority(server));
         let in_any_order = |server| settings.multiplexing_at(server) == Multiplexing::Arbitrary;
         let arbitrary = network.servers().all(|(_, server)| in_any_order(server));
-        let off_path = network.flows().map(|_| OnceLock::new()).collect();
         Self {
             network,
             settings,
             priorities,
             arbitrary,
             rank: OnceLock::new(),
-            off_path,
-            returns: network.flows().map(|_| OnceLock::new()).collect(),
-            any_returns: OnceLock::new(),
+            reachable_off_path: network.flows().map(|_| OnceLock::new()).collect(),
+            can_rejoin: network.flows().map(|_| OnceLock::new()).collect(),
+            any_can_rejoin: OnceLock::new(),
             caches: SharedCaches::default(),
             sets: Sets::new(network),
             keeps_all: network.flows().map(|(_, flow)| flow.path.len()).sum::<usize>()
@@ -99,9 +107,10 @@ impl<'n> Common<'n> {
             return None;
         }
         let excluded = match self.settings.flow_of_interest {
-            // With static priority, the network says which flow has the lowest priority.
+            // With static priority, the priorities of the network determine which flow is served
+            // last.
             FlowOfInterest::LowestPriority => !self.priorities,
-            FlowOfInterest::LowestPriorityWhereProven => self.arbitrary && !self.returns(flow),
+            FlowOfInterest::LowestPriorityWhereProven => self.arbitrary && !self.can_rejoin(flow),
             FlowOfInterest::Interferes => false,
         };
         excluded.then_some(flow)
@@ -118,42 +127,51 @@ impl<'n> Common<'n> {
         })
     }
 
-    /// Returns the servers through which data may leave the path of a flow and rejoin it, in
-    /// ascending order.
-    fn off_path(&self, flow: FlowId) -> &[ServerId] {
-        let off_path = self.off_path.get(flow.index());
-        off_path.map_or(&[], |off| off.get_or_init(|| self.network.off_path(flow, self.rank())))
+    /// Returns the servers, in ascending order, that data can reach after they have left the path
+    /// of a flow. Data that rejoin the path come through these servers.
+    fn reachable_off_path(&self, flow: FlowId) -> &[ServerId] {
+        let compute = || self.network.reachable_off_path(flow, self.rank());
+        self.reachable_off_path
+            .get(flow.index())
+            .map_or(&[], |servers| servers.get_or_init(compute))
     }
 
-    /// Returns whether data may leave the path of a flow and rejoin it.
-    pub(crate) fn returns(&self, flow: FlowId) -> bool {
-        let returns = || {
+    /// Returns whether data can leave the path of a flow and rejoin it.
+    pub(crate) fn can_rejoin(&self, flow: FlowId) -> bool {
+        let compute = || {
             // The list is not cached, because in a large network all lists together would be long.
-            let off_path = self.network.off_path(flow, self.rank());
+            let reachable = self.network.reachable_off_path(flow, self.rank());
             let path = &self.network.flow(flow).path;
-            path.iter().any(|server| off_path.binary_search(server).is_ok())
+            path.iter().any(|server| reachable.binary_search(server).is_ok())
         };
-        self.returns.get(flow.index()).is_some_and(|known| *known.get_or_init(returns))
+        self.can_rejoin.get(flow.index()).is_some_and(|known| *known.get_or_init(compute))
     }
 
-    /// Returns whether data may leave the path of any flow and rejoin it.
-    pub(crate) fn any_returns(&self) -> bool {
-        *self.any_returns.get_or_init(|| self.network.flows().any(|(id, _)| self.returns(id)))
+    /// Returns whether data can leave the path of some flow and rejoin it.
+    pub(crate) fn any_can_rejoin(&self) -> bool {
+        *self.any_can_rejoin.get_or_init(|| self.network.flows().any(|(id, _)| self.can_rejoin(id)))
     }
 
-    /// Returns whether the arrival curve of flows that come from a server may have been computed
-    /// without counting the flow `lowest`, at that server or at one before it.
+    /// Returns whether the arrival curve of `flows` behind the server `from` may depend on leaving
+    /// out the flow `lowest`, at that server or at an earlier one. If it does not, the curve holds
+    /// for every flow of interest.
     ///
-    /// If no data can rejoin the path of `lowest`, only the servers on that path matter. Otherwise
-    /// DNC continues to exclude `lowest` on the way back from the flows for which it has excluded
-    /// it before. These are the flows that shared a server with `lowest`. Where whole tandems are
-    /// analysed, they are the flows that shared a server with such flows, too.
-    pub(super) fn left_out(&self, lowest: FlowId, from: ServerId, flows: &Group) -> bool {
+    /// Arrival curves are computed backwards: the curve at a server depends on the curves at the
+    /// servers before it. If no data can rejoin the path of `lowest`, the flow is left out only at
+    /// servers of that path.
+    ///
+    /// If data can rejoin the path, `flows` may come to `from`, off the path, from earlier servers
+    /// of the path. At those servers, `lowest` is left out, too, as in DNC (the Deterministic
+    /// Network Calculator), whose results are reproduced. With methods that bound single servers,
+    /// this concerns those of `flows` that have visited the path before. With methods that bound
+    /// whole tandems, the cross traffic of these flows is concerned as well, and so on, so every
+    /// server counts that data can reach from the path.
+    pub(super) fn may_be_excluded(&self, lowest: FlowId, from: ServerId, flows: &Group) -> bool {
         let network = self.network;
         if network.position(lowest, from).is_some() {
             return true;
         }
-        if !self.returns(lowest) {
+        if !self.can_rejoin(lowest) {
             return false;
         }
         let tandems = |method: &ArrivalBound| {
@@ -161,7 +179,7 @@ impl<'n> Common<'n> {
             matches!(method, By::AggregatePmoo | By::AggregateTandemMatching)
         };
         if self.settings.arrival_bounds.iter().any(tandems) {
-            return self.off_path(lowest).binary_search(&from).is_ok();
+            return self.reachable_off_path(lowest).binary_search(&from).is_ok();
         }
         let path = &network.flow(lowest).path;
         flows.iter().any(|id| {

@@ -1,5 +1,5 @@
-//! The residual (left-over) service of servers and tandems: the service that other flows leave to
-//! some flows.
+//! The residual (left-over) service of servers and tandems: the service that remains for some flows
+//! after the other flows have been served.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -115,9 +115,9 @@ impl Bounder<'_, '_> {
         Ok(LeftOver { server, cross: CrossFlows::of(&before), arrival, service })
     }
 
-    /// Returns the arrival curve of cross traffic at a server. The flow `lowest` is left out for
-    /// traffic that comes along its path. It counts for all other traffic, because that may have
-    /// met the flow again.
+    /// Returns the joint arrival curve at a server of `flows`, which are cross traffic there. The
+    /// flow `lowest` is left out when flows that come over the same link as `lowest` are bounded.
+    /// It is counted for all other flows, because they may have met it before on another path.
     fn cross_traffic(
         &self,
         server: ServerId,
@@ -204,8 +204,9 @@ impl Bounder<'_, '_> {
         Ok((service.unwrap_or_else(Curve::zero), steps))
     }
 
-    /// Returns the residual service of a whole tandem (PMOO). The flow `lowest` is not counted as
-    /// cross traffic. `without_flow` selects the cross traffic for whose bounds a flow is left out.
+    /// Returns the residual service of a whole tandem (PMOO) for `flows`. The flow `lowest` is not
+    /// part of the cross traffic. `without_flow` says for which cross traffic another bound is
+    /// used, as if one flow sent nothing.
     pub(crate) fn pmoo(
         &self,
         tandem: &[ServerId],
@@ -252,9 +253,9 @@ impl Bounder<'_, '_> {
     }
 
     /// Returns the cross flows on a tandem, grouped by the first and the last server that they
-    /// visit there. Where a server multiplexes by static priority, only those count that are at
-    /// least as urgent as `flows`, and the server's curve in `services` is reduced by a packet of
-    /// the others.
+    /// visit there (a stay). At a server with static priority, only flows that are at least as
+    /// urgent as `flows` are cross flows, and its curve in `services` is reduced by one packet of
+    /// the less urgent flows.
     fn stays(
         &self,
         tandem: &[ServerId],
@@ -286,7 +287,7 @@ impl Bounder<'_, '_> {
             }
             let mut still = Vec::with_capacity(joined.len() + 1);
             if let Some(from) = earlier {
-                // A flow that comes back over another link starts a new stay.
+                // A flow that left the tandem and comes back over another link starts a new stay.
                 let [along, mut joining] = sets.over(from, *server, &here);
                 if let Some(least_urgent) = least_urgent.filter(|_| by_priority(from)) {
                     // Flows that did not count at the previous server are counted from here on.
@@ -323,7 +324,8 @@ impl Bounder<'_, '_> {
     }
 
     /// Returns variants of the cross traffic on a tandem: the cross traffic itself and, if the
-    /// settings allow it, the cross traffic with some flows prolonged.
+    /// settings allow it, variants in which some flows are assumed to stay on the tandem for longer
+    /// than they do (flow prolongation).
     fn prolonged(&self, tandem: &[ServerId], stays: Vec<Crosses>) -> Vec<Vec<Crosses>> {
         if !self.common.settings.prolong {
             return vec![stays];
@@ -345,12 +347,13 @@ impl Bounder<'_, '_> {
         variants.into_iter().map(|stays| stays.into_iter().map(grouped).collect()).collect()
     }
 
-    /// Returns the residual service of a tandem by tandem matching: PMOO on the parts of the
-    /// tandem, for every decomposition into parts that may be the best one.
+    /// Returns the residual service of a tandem by tandem matching: the tandem is divided into
+    /// parts, the residual service of each part is computed by PMOO, and the service of all parts
+    /// is convolved. Returns the curves of those divisions that may be the best one.
     ///
-    /// Only the rate and the latency of a prefix matter, so of two decompositions of one prefix the
-    /// one that is worse in both can be dropped. Dynamic programming thus avoids the 2^(n-1)
-    /// decompositions.
+    /// The servers up to some server may be divided in several ways. Of two such ways, the one with
+    /// the lower rate and the larger latency is dropped, since no further part can make it the
+    /// better one. Dynamic programming thus avoids trying all 2^(n-1) divisions.
     pub(crate) fn tandem_matching(
         &self,
         tandem: &[ServerId],

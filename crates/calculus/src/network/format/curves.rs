@@ -46,8 +46,9 @@ pub(super) enum Bounds {
 #[derive(Clone, Debug)]
 pub(super) struct Given {
     pub(super) curve: Curve,
-    /// Whether the curve was computed from outlines. It is then a looser bound than the one that
-    /// the file describes: an upper bound is larger, and a lower bound is smaller.
+    /// Whether the curve was computed from outlines (simple bounds) of the curves in the file. It
+    /// is then a looser bound than the one that the file describes: an upper bound is larger, and a
+    /// lower bound is smaller.
     pub(super) outlined: bool,
 }
 

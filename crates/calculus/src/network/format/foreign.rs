@@ -13,8 +13,8 @@ const OF_OTHER_TOOLS: [&str; 3] = ["CEIL", "MOH", "TDMI"];
 /// The largest number of names that a note lists.
 const NAMED: usize = 5;
 
-/// The options of a network file: the words of Saihu's `analysis_option` and of WOPANets'
-/// `technology`.
+/// The options in a network file, each a word such as `FIFO`: Saihu's field `analysis_option` or
+/// WOPANets' attribute `technology`.
 #[derive(Debug, Default)]
 pub(super) struct Options {
     /// The order of service at all servers, by the option `FIFO` or `ARBITRARY`, or `None` if
@@ -132,7 +132,8 @@ pub(super) struct Way<'t> {
     /// The name that the flow gets on this path.
     pub(super) name: String,
     pub(super) path: Vec<ServerId>,
-    /// The nodes on the path. For each server of `path`, `places` has its index among the nodes.
+    /// The names of the nodes on the path. For each server in `path`, the field `places` has the
+    /// index of its node in this list.
     pub(super) nodes: Vec<&'t str>,
     pub(super) places: Vec<usize>,
 }

@@ -97,7 +97,7 @@ pub(super) fn network(root: &Node<'_>) -> Result<Network, FormatError> {
         .map_err(|error| node.fault(format!("do not fit: {error}")))
 }
 
-/// The label of a server: what its service curve stands for.
+/// The label of a server, a text in the file that says what its service curve stands for.
 struct Label {
     id: ServerId,
     server: String,
@@ -107,7 +107,8 @@ struct Label {
 }
 
 impl Label {
-    /// Returns a remark on the bounds that rest on the server, or `None` without flows.
+    /// Returns a remark which names the flows whose bounds depend on the server, or `None` if no
+    /// flow visits the server.
     fn note(&self) -> Option<String> {
         let flows = match self.flows.as_slice() {
             [] => return None,
@@ -235,7 +236,8 @@ fn multiplexing(node: &Node<'_>) -> Result<Multiplexing, FormatError> {
     }
 }
 
-/// Reads a server. The second result says whether one of its curves is an outline.
+/// Reads a server. The second result is whether one of its curves is an outline: a simple bound on
+/// a curve whose period is too long.
 fn server(node: &Node<'_>, units: &Units, common: &Common) -> Result<(Server, bool), FormatError> {
     let known = [
         "name",
@@ -274,7 +276,8 @@ fn server(node: &Node<'_>, units: &Units, common: &Common) -> Result<(Server, bo
     Ok((server, outlined))
 }
 
-/// Reads a flow. The second result says whether its arrival curve is an outline.
+/// Reads a flow. The second result is whether its arrival curve is an outline: a simple bound on a
+/// curve whose period is too long.
 fn flow(
     node: &Node<'_>,
     units: &Units,
@@ -317,7 +320,8 @@ fn flow(
     Ok((flow, arrival.outlined))
 }
 
-/// Reads a link. The second result says whether its shaping curve is an outline.
+/// Reads a link. The second result is whether its shaping curve is an outline: a simple bound on a
+/// curve whose period is too long.
 fn link(
     node: &Node<'_>,
     units: &Units,

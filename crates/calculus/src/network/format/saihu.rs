@@ -6,8 +6,8 @@
 //! flow or server, or else that of the network. By default, units are seconds, bits and bits per
 //! second. The `capacity` of a server shapes its output, unless `analysis_option` exists and does
 //! not list `IS` (input shaping). A service rate above the capacity is lowered to the capacity. A
-//! flow with `multicast` becomes several flows, named `flow_path`, which are the same data until
-//! they part.
+//! flow with `multicast` becomes several flows, named `flow_path`, which carry the same data until
+//! their paths part.
 
 use std::collections::HashMap;
 
@@ -192,8 +192,8 @@ fn server(
         .map_err(|error| capacity.fault(format!("is not a capacity: {error}")))
 }
 
-/// Adds the flows that a node describes, one for each destination, and returns what they have in
-/// common.
+/// Adds the flows that a node describes, one for each destination. Returns a flow with their common
+/// properties.
 fn flow(
     node: &Node<'_>,
     general: &General<'_>,

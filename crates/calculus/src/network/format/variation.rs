@@ -28,8 +28,8 @@ const MAX_STEPS: u32 = 10_000;
 pub struct Variation {
     part: String,
     quantity: String,
-    /// The index of the varied number, from 0, among the part's numbers with the name `quantity`.
-    /// It is `None` if the part must have only one.
+    /// The index of the varied number, from 0, among the numbers of the element that have the name
+    /// `quantity`. It is `None` if the element must have only one.
     which: Option<usize>,
     from: Rational,
     to: Rational,

@@ -6,9 +6,9 @@
 //! delay. The attribute `technology` of the network lists, joined by `+`, `FIFO` or `ARBITRARY`,
 //! `IS` (the `transmission-capacity` of a link shapes the flows over it) and `PK` (packets).
 //! Without the attribute, the order is `FIFO`. If the attribute names no order, the order is
-//! `ARBITRARY`. A flow with several targets becomes several flows, named `flow_target`, which are
-//! the same data until they part. Without a unit, data are in bytes, rates in bits per second, and
-//! times in seconds.
+//! `ARBITRARY`. A flow with several targets becomes several flows, named `flow_target`, which carry
+//! the same data until their paths part. Without a unit, data are in bytes, rates in bits per
+//! second, and times in seconds.
 
 use std::collections::HashMap;
 
@@ -83,18 +83,19 @@ struct Reader<'a> {
     packetizer: bool,
 }
 
-/// The links between neighbouring nodes, each by the node it leaves and the node it leads to.
+/// The links between neighbouring nodes, by the names of the two nodes: the one at which the link
+/// begins, and the one at which it ends.
 type Ports<'a> = HashMap<(&'a str, &'a str), Link<'a>>;
 
-/// A link from one node to the next, with the output port that it leaves.
+/// A link from one node to the next, with the output port at which it begins.
 struct Link<'a> {
     element: &'a Element,
-    /// The name of the output port that the link leaves, and the server of that port, if it has a
-    /// service.
+    /// The name of the output port at which the link begins. The field `server` is the server of
+    /// that port, if it has a service.
     port: &'a str,
     server: Option<ServerId>,
-    /// A second link between the same nodes that leaves another output port, with that port, if
-    /// there is one.
+    /// A second link between the same nodes, with the name of the other output port at which it
+    /// begins. `None` if there is only one link.
     other: Option<(&'a Element, &'a str)>,
 }
 
@@ -220,8 +221,8 @@ impl Reader<'_> {
             .map_err(|error| link.fault(error.to_string()))
     }
 
-    /// Adds the flows that an element describes, one for each target, and returns what they have in
-    /// common.
+    /// Adds the flows that an element describes, one for each target. Returns a flow with their
+    /// common properties.
     fn flow(
         &self,
         element: &Element,

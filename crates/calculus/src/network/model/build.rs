@@ -73,14 +73,15 @@ impl NetworkBuilder {
         self.links.push(link);
     }
 
-    /// Marks an element one of whose curves is a simple substitute for a curve that is too long to
-    /// compute with. The substitute must be on the safe side: above an upper bound, below a service
-    /// curve. Bounds remain valid, but simulated runs do not use such elements.
+    /// Marks an element that has a simple curve as a substitute for one that is too long to compute
+    /// with. The substitute must be on the safe side: above an upper bound, below a service curve.
+    /// Bounds remain valid, but simulated runs do not use such elements.
     pub fn outlined(&mut self, part: Part) {
         self.outlined.push(part);
     }
 
-    /// Adds a remark on the origin of the network which a reader of its bounds must know.
+    /// Adds a remark that readers of the network's bounds must know, such as how the network was
+    /// read.
     pub fn note(&mut self, note: impl Into<String>) {
         self.notes.push(note.into());
     }

@@ -25,7 +25,7 @@
 use super::{Class, Port, PortError, Share, by_priority, check_idle_slope};
 use crate::{Curve, Rational};
 
-/// Returns the shares of the classes of a port with credit-based shapers.
+/// Returns the service that credit-based shapers grant each class of a port.
 pub(super) fn shares(
     port: &Port,
     classes: &[Class<Option<Rational>>],

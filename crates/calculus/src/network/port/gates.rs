@@ -26,7 +26,7 @@ struct GateClasses {
     packet: Rational,
 }
 
-/// Returns the shares of the classes of a port with gates.
+/// Returns the service that gates grant the classes of a port.
 pub(super) fn shares(
     port: &Port,
     cycle: &Rational,

@@ -61,10 +61,10 @@ pub(super) fn weights(
     by_priority(classes).into_iter().map(share).collect()
 }
 
-/// Returns the least amount of data of the class `priority` that the link sends, as a curve over
-/// the amount that it sends of all classes. The class must be backlogged all the time, and the
-/// classes in `without` must send nothing. Returns `None` if the scheduler is not a form of round
-/// robin.
+/// Returns a lower bound on the data of the class `priority` that the link sends, as a curve over
+/// the amount of data that the link sends of all classes together. The bound holds while the class
+/// is backlogged, if the classes in `without` send nothing. Returns `None` if the scheduler is not
+/// a form of round robin.
 pub(super) fn own(
     scheduler: &Scheduler,
     priority: Priority,
@@ -88,8 +88,9 @@ pub(super) fn own(
     Ok(psi.transpose()?.map(|psi| psi.lower_pseudo_inverse()).transpose()?)
 }
 
-/// Returns the staircase psi of a class in deficit round robin, if the classes in `without` send
-/// nothing.
+/// Returns the staircase psi of a class in deficit round robin: an upper bound on the data that the
+/// link sends of all classes, as a function of the data that it sends of this class. The classes in
+/// `without` send nothing.
 fn deficit(
     classes: &[Class<Rational>],
     class: &Class<Rational>,
@@ -106,8 +107,9 @@ fn deficit(
     staircase(&class.share, &left(class), turn, once)
 }
 
-/// Returns the staircase psi of a class in weighted round robin, interleaved or not, if the classes
-/// in `without` send nothing.
+/// Returns the staircase psi of a class in weighted round robin, interleaved or not: an upper bound
+/// on the data that the link sends of all classes, as a function of the data that it sends of this
+/// class. The classes in `without` send nothing.
 fn weight(
     classes: &[Class<u32>],
     class: &Class<u32>,
@@ -159,8 +161,8 @@ fn staircase(
     Ok(Curve::pseudo_periodic(pieces, period)?)
 }
 
-/// Returns the staircase psi of a class in interleaved weighted round robin, given the other
-/// classes that send.
+/// Returns the staircase psi of a class in interleaved weighted round robin (see `weight`).
+/// `others` returns the other classes that send.
 fn interleaved_staircase<'a, I: Iterator<Item = &'a Class<u32>>>(
     class: &Class<u32>,
     others: impl Fn() -> I,

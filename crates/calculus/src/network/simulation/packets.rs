@@ -36,15 +36,16 @@ use crate::network::model::Network;
 use crate::network::port::{Scheduler, openings};
 use crate::network::settings::Settings;
 
-/// The largest number of packets of a flow in a run for a flow of interest.
+/// The largest number of packets that each flow sends in a run that searches for the worst delay of
+/// one flow of interest.
 const PACKETS: usize = 40;
-/// The largest number of packets of a flow in a run for all flows.
+/// The largest number of packets that each flow sends in a run that observes all flows.
 const PACKETS_OF_ALL: usize = 24;
-/// The number of parts into which the span of a setup is divided. If the flow of interest passes a
-/// port, there is one run for each boundary between two parts, in which all flows begin just after
-/// it, because the service of a port may depend on the time.
+/// The number of equal parts into which the time is divided within which sources may begin. If the
+/// flow of interest passes a port, whose service may depend on the time, there is one run for each
+/// boundary between two parts. In it, all flows begin just after that boundary.
 const PHASES: i64 = 12;
-/// The number of pseudo-random runs for a flow of interest.
+/// The number of pseudo-random runs in the search for the worst delay of one flow.
 const RANDOM_RUNS: u64 = 6;
 
 /// The delays and backlogs that were observed in one simulated run of a whole network.

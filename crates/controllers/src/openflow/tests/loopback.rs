@@ -1,5 +1,5 @@
-//! Tests of OpenFlow controllers over loopback TCP: forwarding, several switches and threads,
-//! malformed bytes, and switches that do not read.
+//! Tests of OpenFlow controllers over TCP on the loopback interface: forwarding, several switches
+//! and threads, malformed bytes, and switches that do not read.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -11,7 +11,7 @@ use super::*;
 use crate::application::Application;
 use crate::{Counters, Counts, Journal};
 
-/// Runs a controller while `test` runs.
+/// Runs a controller while `test` runs, and returns its counts.
 pub(super) fn with_controller(
     options: Options,
     test: impl FnOnce(SocketAddr, &Counters),
@@ -37,7 +37,7 @@ pub(super) fn with_controller(
     counters.counts()
 }
 
-/// Waits, with a time limit, until the counts are as expected.
+/// Waits until `expected` returns true for the controller's counts. Panics after a time limit.
 pub(super) fn await_counts(counters: &Counters, expected: impl Fn(&Counts) -> bool) {
     let start = Instant::now();
     while !expected(&counters.counts()) {
@@ -46,7 +46,7 @@ pub(super) fn await_counts(counters: &Counters, expected: impl Fn(&Counts) -> bo
     }
 }
 
-/// A switch with an open session.
+/// A switch that has an open session with the controller.
 pub(super) struct Switch<S> {
     pub(super) stream: S,
     played: SimulatedSwitch,
@@ -68,7 +68,7 @@ impl Switch<TcpStream> {
 }
 
 impl<S: Read + Write> Switch<S> {
-    /// Opens a session, and skips the controller's first messages.
+    /// Opens a session, and discards the controller's first messages.
     pub(super) fn open(stream: S, version: Version, datapath_id: u64) -> Self {
         let mut switch = Self::shake_hands(stream, version, datapath_id);
         let start = if version == Version::V1_0 { 2 } else { 3 };
@@ -78,7 +78,7 @@ impl<S: Read + Write> Switch<S> {
         switch
     }
 
-    /// Opens a session.
+    /// Opens a session by performing the handshake.
     pub(super) fn shake_hands(stream: S, version: Version, datapath_id: u64) -> Self {
         let mut out = Vec::new();
         let played = SimulatedSwitch::new(&[version], datapath_id, &mut out);
@@ -94,7 +94,7 @@ impl<S: Read + Write> Switch<S> {
         self.stream.write_all(bytes).unwrap();
     }
 
-    /// Sends a packet-in.
+    /// Sends a packet-in to the controller.
     pub(super) fn packet(&mut self, xid: u32, port: u32, buffer_id: BufferId, frame: &[u8]) {
         let message = packet_in(self.version, xid, port, buffer_id, frame);
         self.send(&message);
@@ -110,7 +110,7 @@ impl<S: Read + Write> Switch<S> {
         }
     }
 
-    /// Waits for bytes of the controller, and answers its handshake.
+    /// Waits for bytes from the controller, and answers messages of the handshake.
     fn read(&mut self) {
         let mut buffer = [0; 65_536];
         let count = self.stream.read(&mut buffer).unwrap();

@@ -1,4 +1,4 @@
-//! Tests of a controller's sessions with single switches, without sockets: the setup of a switch,
+//! Tests of a controller's session with a single switch, without sockets: the initial messages,
 //! answers to packet-ins, errors and time limits.
 
 use ::openflow::wire::{Header, emit_empty, emit_error};
@@ -9,20 +9,20 @@ use super::*;
 use crate::application::Application;
 use crate::counters::Tally;
 
-/// A controller's session, and its switch.
+/// A controller's session with a switch, and the switch's side of it.
 struct Pair {
     policy: Policy,
     session: Session,
     framer: Framer,
     switch: SimulatedSwitch,
-    /// Bytes on the way to the controller.
+    /// Bytes that the switch has sent and the controller has not processed yet.
     to_controller: Vec<u8>,
     tally: Tally,
     received: Received,
 }
 
 impl Pair {
-    /// Opens a session, and returns the controller's first messages.
+    /// Opens a session, and returns it with the controller's first messages.
     fn open(version: Version, options: Options) -> (Self, Vec<Vec<u8>>) {
         let policy = Policy::new(&options);
         let (mut to_switch, mut to_controller) = (Vec::new(), Vec::new());
@@ -47,7 +47,7 @@ impl Pair {
         (pair, messages)
     }
 
-    /// Sends bytes to the controller, and returns its messages.
+    /// Passes bytes to the controller, and returns the messages that it sends.
     fn send(&mut self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, SessionError> {
         let mut out = Vec::new();
         let now = Duration::ZERO;

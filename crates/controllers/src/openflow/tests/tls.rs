@@ -1,4 +1,4 @@
-//! Tests of OpenFlow controllers under TLS and mutual TLS, with valid and invalid certificates.
+//! Tests of OpenFlow controllers with TLS and mutual TLS, with valid and invalid certificates.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -27,7 +27,7 @@ impl Authority {
         Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
     }
 
-    /// Issues a certificate and a key for a name, in PEM.
+    /// Issues a certificate for a name, and returns it with its key in PEM format.
     fn issue(&self, name: &str) -> (String, String) {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
@@ -104,8 +104,8 @@ fn a_switch_without_certificate_is_turned_away_under_mutual_tls() {
     });
 }
 
-/// Waits for the switch that `connect` makes, under mutual TLS, and for 20 messages of it. Returns
-/// the version that was negotiated.
+/// Accepts the switch that `connect` runs, with mutual TLS, and waits for 20 of its messages.
+/// Returns the negotiated version.
 fn accept(
     authority: &Authority,
     connect: impl FnOnce(TcpStream) + Send,

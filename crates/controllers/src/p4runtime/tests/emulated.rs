@@ -1,5 +1,5 @@
-//! An emulated switch that reports what controllers do to it, and a controller that runs beside a
-//! test.
+//! An emulated switch that records what controllers do to it, and a controller that runs in the
+//! background of a test.
 
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
@@ -29,14 +29,15 @@ use crate::{Counters, Counts};
 
 pub(super) const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// An event at a switch.
+/// An event at an emulated switch.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Event {
-    /// The switch runs the pipeline with this P4Info and device configuration.
+    /// The switch runs a pipeline with this P4Info and device configuration.
     Pipeline(Box<P4Info>, Bytes),
-    /// These updates were written, and this number of them was refused.
+    /// A controller wrote these updates, of which the switch refused the given number.
     Written(Vec<Update>, usize),
-    /// A packet-out, with egress port, ingress port and payload.
+    /// A controller sent a packet-out. The fields are the egress port, the ingress port and the
+    /// payload.
     PacketOut(u32, u32, Bytes),
 }
 
@@ -82,7 +83,7 @@ impl DeviceObserver for Observer {
     }
 }
 
-/// A switch that is served until it is dropped.
+/// An emulated switch whose server runs until this value is dropped.
 pub(super) struct Emulated {
     address: SocketAddr,
     device: DeviceHandle,
@@ -99,7 +100,8 @@ impl Emulated {
         Self::serve(address, device_id..=device_id, options)
     }
 
-    /// Serves switches behind one address; packets are sent by the first one.
+    /// Starts a server for several switches at one address. The packets of a test are sent by the
+    /// first switch.
     pub(super) fn serve(
         address: SocketAddr,
         device_ids: RangeInclusive<u64>,
@@ -142,12 +144,12 @@ impl Emulated {
         Target { device_id: self.device.id(), address: self.address.to_string() }
     }
 
-    /// Returns the next event.
+    /// Returns the next event at a switch, and waits for it if necessary.
     pub(super) fn event(&self) -> Event {
         self.events.recv_timeout(TIMEOUT).expect("an event")
     }
 
-    /// Returns the next updates that were written, skipping packet-outs before them.
+    /// Returns the next updates that a controller wrote. Packet-outs before them are ignored.
     pub(super) fn written(&self) -> Vec<Update> {
         loop {
             match self.event() {
@@ -158,7 +160,7 @@ impl Emulated {
         }
     }
 
-    /// Waits for the pipeline and for the controller's initial updates.
+    /// Waits until a controller has pushed its pipeline and written its initial updates.
     pub(super) fn skip_set_up(&self) {
         assert!(matches!(self.event(), Event::Pipeline(..)));
         assert!(matches!(self.event(), Event::Written(_, 0)));
@@ -190,8 +192,8 @@ impl Drop for Emulated {
     }
 }
 
-/// Reserves an address that refuses connections until a switch listens on it, and that is assigned
-/// to no other socket.
+/// Reserves an address. Connections to it are refused until a switch listens on it, and no other
+/// socket can be assigned the address.
 pub(super) fn reserve() -> (SocketAddr, OwnedFd) {
     let socket = net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
     net::sockopt::set_socket_reuseaddr(&socket, true).unwrap();
@@ -199,7 +201,7 @@ pub(super) fn reserve() -> (SocketAddr, OwnedFd) {
     (net::getsockname(&socket).unwrap().try_into().unwrap(), socket)
 }
 
-/// Listens on an address, even if it is reserved or was in use a moment ago.
+/// Listens on an address, even if it is reserved or was in use shortly before.
 fn listen(address: SocketAddr) -> TcpListener {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_reuseaddr(true).unwrap();
@@ -207,7 +209,7 @@ fn listen(address: SocketAddr) -> TcpListener {
     socket.listen(128).unwrap()
 }
 
-/// Runs a controller while `test` runs.
+/// Runs a controller while `test` runs, and returns its counts.
 pub(super) fn with_controller(
     targets: impl IntoIterator<Item = Target>,
     options: Options,
@@ -238,7 +240,7 @@ pub(super) fn with_controller(
 pub(super) struct Watched(Arc<Counters>);
 
 impl Watched {
-    /// Waits, with a time limit, until the counts are as expected.
+    /// Waits until `expected` returns true for the controller's counts. Panics after a time limit.
     pub(super) fn wait(&self, expected: impl Fn(&Counts) -> bool) {
         let start = Instant::now();
         while !expected(&self.0.counts()) {

@@ -1,4 +1,4 @@
-//! A relay to a server on which connections are counted and cut.
+//! A relay between controller and server that counts connections and can cut them.
 
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -27,7 +27,7 @@ impl Path {
         Self { address, open }
     }
 
-    /// Returns the number of connections that were opened since the last cut.
+    /// Returns the number of connections that were opened since they were last cut.
     pub(super) fn connections(&self) -> usize {
         self.open.lock().unwrap().len()
     }

@@ -17,8 +17,9 @@ pub enum JoinError {
         /// The type of this part.
         part: MultipartType,
     },
-    /// A body of this type is not a list and cannot have several parts, or the parts belong to
-    /// different types of an experimenter.
+    /// A second part arrived, although the message cannot have several parts: the body of this type
+    /// is not a list. The error also occurs if the parts contain different types of one
+    /// experimenter.
     #[error("a second part of type {0}, whose body cannot be continued")]
     NotAList(MultipartType),
     /// The message has more parts than this allowed number.

@@ -9,7 +9,7 @@ use crate::v1_3::codec::Wire;
 /// The length in bytes of the headers of the message and of the multipart body.
 const HEADERS: usize = 16;
 
-/// The number of bytes of entries that fit into one message.
+/// The number of bytes that the entries of one message can occupy.
 const ROOM: usize = u16::MAX as usize - HEADERS;
 
 impl MultipartReply {

@@ -68,8 +68,8 @@ impl<'program> Checker<'program, '_> {
         self.priorities_fit(table, entries);
     }
 
-    /// Checks that the priority which follows that of an entry is in range. An entry that sets no
-    /// priority gets the priority of the previous entry plus or minus `priority_delta` (§14.2.1.4).
+    /// Checks that implicit priorities stay in range. An entry that states no priority has the
+    /// priority of the previous entry plus or minus `priority_delta` (§14.2.1.4).
     fn priorities_fit(&mut self, table: &Table, entries: &[Entry]) {
         let property = |name: &str| match table.property(name).map(|property| &property.kind) {
             Some(TablePropertyKind::Value(value)) => self.out.evaluate_own(value),
@@ -97,8 +97,8 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Checks that entries have priorities only if they are initial entries that may overlap, and
-    /// that in this case the first entry has one (§14.2.1.4).
+    /// Checks that entries state priorities only if the list of entries is not `const` and entries
+    /// may overlap, and that in this case the first entry states one (§14.2.1.4).
     fn priorities_are_wanted(
         &mut self,
         property: &TableProperty,
@@ -144,15 +144,15 @@ impl<'program> Checker<'program, '_> {
         }
     }
 
-    /// Checks that the match kind of each key permits the form of its key set.
+    /// Checks that the key sets of an entry have forms that the match kinds of the keys permit.
     fn fits_match_kinds(&mut self, entry: &Entry, facts: &TableFacts) {
         let parts = entry.keyset.key_sets(facts.keys.len());
         for (part, key) in parts.iter().zip(&facts.keys) {
             let kind = &*key.match_kind;
             let (shape, allowed) = match &part.kind {
                 ExpressionKind::DontCare | ExpressionKind::DefaultKeyset => {
-                    // The example in the specification has such an entry (§14.2.1.4), but p4c's
-                    // back ends refuse it.
+                    // The specification has an example of such an entry (§14.2.1.4), but p4c's back
+                    // ends refuse it.
                     if kind == "exact" {
                         self.warn(Diagnostic::warning(
                             "match-kind",
@@ -181,8 +181,8 @@ impl<'program> Checker<'program, '_> {
                 && let (Some(low), Some(high)) = (self.bound(left), self.bound(right))
                 && low > high
             {
-                // The language defines this as the empty set (§8.15.4), but no control plane can
-                // add such an entry.
+                // The language defines this range as the empty set (§8.15.4), but no control plane
+                // can add such an entry.
                 self.postponed.misfit_entries.push(Diagnostic::error(
                     "match-kind",
                     part.span,
@@ -210,13 +210,13 @@ impl<'program> Checker<'program, '_> {
 }
 
 impl Checker<'_, '_> {
-    /// Evaluates a bound of a range in a key set, in the type of the key.
+    /// Evaluates a bound of a range in a key set, as a value of the key's type.
     fn bound(&self, end: &Expression) -> Option<BigInt> {
         self.out.evaluate(end, &Environment::default())?.to_integer()
     }
 }
 
-/// Returns whether all ones of a mask precede all its zeros, so that it is the mask of a prefix.
+/// Returns whether the ones of a mask are all above its zeros, so that it is a prefix mask.
 fn is_prefix(mask: &Bits) -> bool {
     let mut zero_seen = false;
     for position in (0..mask.width()).rev() {

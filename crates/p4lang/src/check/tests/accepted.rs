@@ -259,7 +259,7 @@ fn a_choice_that_is_made_at_compile_time_is_one_value() {
 }
 
 #[test]
-fn keys_in_braces() {
+fn keys_may_stand_in_braces() {
     accepts(&control(
         "table t { key = { m.m : exact; } actions = { NoAction; } const entries = { { 1 } : NoAction; 2 : NoAction; } }\n\
          table u { key = { m.m : exact; m.w : lpm; } actions = { NoAction; } const entries = { { 1, 2 } : NoAction; } }",

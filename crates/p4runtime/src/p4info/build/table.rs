@@ -111,9 +111,9 @@ fn implementation(
     Ok(Some(Implementation::Extern(ExternId(id))))
 }
 
-/// Returns the initial default action of a table. This is the stated one; compilers before
-/// P4Runtime 1.4 state none, and it is then the constant default action or, without one,
-/// `NoAction`.
+/// Returns the initial default action of a table, which is the one that P4Info states. P4Infos of
+/// compilers before P4Runtime 1.4 state none. The default action is then the constant default
+/// action or, without one, `NoAction`.
 fn default_action(
     table: &config::Table,
     actions: &[ActionRef],

@@ -40,7 +40,7 @@ fn packets(
 }
 
 #[test]
-fn counters() {
+fn counters_are_written_and_read_by_cell_and_as_a_whole() {
     let mut switch = Switch::new();
     assert_eq!(packets(&switch, HITS, None), Ok(vec![(0, 0), (1, 0), (2, 0)]));
     assert_eq!(switch.modify(counter(HITS, at(1), 5)), Ok(()));
@@ -85,7 +85,7 @@ fn meter(
 }
 
 #[test]
-fn meters() {
+fn meters_are_written_and_read_by_cell_and_as_a_whole() {
     let rates = v1::MeterConfig { cir: 1, cburst: 2, pir: 3, pburst: 4, eburst: 0 };
     let config = Some(rates);
     let mut switch = Switch::new();
@@ -134,7 +134,7 @@ fn register(register_id: u32, index: Option<v1::Index>, data: Option<Data>) -> v
 }
 
 #[test]
-fn registers() {
+fn registers_accept_data_of_their_type() {
     let word = |value: &[u8]| Some(Data::Bitstring(bytes(value)));
     let mut switch = Switch::new();
     assert_eq!(switch.modify(register(WORDS, at(1), word(b"\0\x05"))), Ok(()));

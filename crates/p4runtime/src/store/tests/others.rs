@@ -36,7 +36,7 @@ fn clone_session(
 }
 
 #[test]
-fn multicast_groups() {
+fn multicast_groups_are_written_and_read() {
     let mut switch = Switch::new();
     assert_eq!(switch.insert(multicast(0, vec![])), INVALID);
     assert_eq!(switch.modify(multicast(1, vec![])), Err(Code::NotFound));
@@ -78,7 +78,7 @@ fn replicas_of_a_multicast_group_differ() {
 }
 
 #[test]
-fn clone_sessions() {
+fn clone_sessions_are_written_and_read() {
     let mut switch = Switch::new();
     let session = clone_session(100, vec![replica(b"\xff\xff\xff\xfd", 1)], 4096);
     assert_eq!(switch.insert(session.clone()), Ok(()));
@@ -98,7 +98,7 @@ fn value_set(members: &[Vec<v1::FieldMatch>]) -> v1::ValueSetEntry {
 }
 
 #[test]
-fn value_sets() {
+fn value_sets_are_replaced_and_read() {
     let mut switch = Switch::new();
     let all = v1::ValueSetEntry::default();
     assert_eq!(switch.read(all.clone()), Ok(vec![value_set(&[]).into()]), "empty at first");
@@ -126,7 +126,7 @@ fn value_sets() {
 }
 
 #[test]
-fn digests() {
+fn digests_are_enabled_and_read() {
     let mut switch = Switch::new();
     let config =
         v1::digest_entry::Config { max_timeout_ns: 5, max_list_size: 6, ack_timeout_ns: 7 };
@@ -150,7 +150,7 @@ fn digests() {
 }
 
 #[test]
-fn externs() {
+fn externs_are_unimplemented_or_unknown() {
     let mut switch = Switch::new();
     let known = v1::ExternEntry { extern_type_id: 0x81, extern_id: 0x8100_0001, entry: None };
     assert_eq!(switch.insert(known.clone()), Err(Code::Unimplemented));

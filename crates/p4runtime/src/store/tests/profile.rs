@@ -29,7 +29,7 @@ fn group(profile: u32, id: u32, members: &[(u32, i32)]) -> v1::ActionProfileGrou
 }
 
 #[test]
-fn members() {
+fn members_are_written_and_read() {
     let mut switch = Switch::new();
     assert_eq!(switch.modify(member(PROFILE, 1, 1)), Err(Code::NotFound));
     assert_eq!(switch.insert(member(PROFILE, 1, 1)), Ok(()));
@@ -83,7 +83,7 @@ fn members_and_groups_in_use_cannot_be_deleted() {
 }
 
 #[test]
-fn groups() {
+fn groups_consist_of_members_that_exist() {
     let mut switch = Switch::new();
     for id in 1..=4 {
         switch.insert(member(BY_WEIGHT, id, 1)).unwrap();
@@ -179,7 +179,7 @@ fn entries_may_refer_only_to_existing_members_and_groups() {
 }
 
 #[test]
-fn one_shot_groups() {
+fn one_shot_groups_count_towards_the_size_of_the_selector() {
     let mut switch = Switch::new();
     assert_eq!(switch.insert(keyed(WEIGHTED, 1, one_shot(&[0]))), INVALID);
     assert_eq!(switch.insert(keyed(WEIGHTED, 1, one_shot(&[4, 3]))), INVALID, "max_group_size");

@@ -17,20 +17,21 @@ pub(crate) struct Egress<V> {
     pub(super) normal: V,
     pub(super) cloned_at_ingress: V,
     pub(super) cloned_at_egress: V,
-    /// The packet's user-defined metadata by type, for programs that follow psa_switch.
+    /// The packet's user-defined metadata, one value for each type. Only programs that follow
+    /// psa_switch use it.
     pub(super) shared: Shared<V>,
     /// The length in bytes that counters and meters use for the packet.
     pub(super) counted_length: u64,
     /// The number of resubmissions, recirculations and clones that led from the received packet to
     /// this one.
     pub(super) generation: u32,
-    /// The number of the pass for traces. It is 0 as long as the packet waits outside of the
-    /// driver, because another trace then continues with it.
+    /// The number by which traces identify the pass. It is 0 while the packet waits in the queue of
+    /// a port, because another trace continues with it afterwards.
     pub(super) number: u32,
 }
 
 impl<V> Egress<V> {
-    /// Converts the values of the packet with `convert`.
+    /// Converts the packet's values with `convert`, for example to the form of another engine.
     pub(crate) fn map<W>(
         self,
         convert: &mut impl FnMut(V) -> Result<W, RunError>,

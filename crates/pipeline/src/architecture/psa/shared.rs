@@ -24,7 +24,7 @@ impl<V> Default for Shared<V> {
 }
 
 impl<V> Shared<V> {
-    /// Converts the values with `convert`.
+    /// Converts the values with `convert`, for example to the form of another engine.
     pub(super) fn map<W>(
         self,
         convert: &mut impl FnMut(V) -> Result<W, RunError>,
@@ -33,10 +33,10 @@ impl<V> Shared<V> {
         Ok(Shared(values.collect::<Result<_, RunError>>()?))
     }
 
-    /// Sets each argument of a block at one of `positions` to the packet's value of the argument's
-    /// type, if there is one, with all headers invalid. p4c resets the headers of `out` parameters,
-    /// as the ingress deparser has them (`frontends/p4/resetHeaders.cpp`), and egress starts with
-    /// invalid headers.
+    /// Sets the arguments of a block at `positions`. Each receives the packet's value of its type,
+    /// if there is one, with all headers invalid. p4c resets the headers of `out` parameters, which
+    /// include those of the ingress deparser (`frontends/p4/resetHeaders.cpp`), and egress starts
+    /// with invalid headers.
     pub(super) fn fill<'p>(
         &self,
         engine: &mut impl Engine<'p, Value = V>,
@@ -55,8 +55,8 @@ impl<V> Shared<V> {
         Ok(())
     }
 
-    /// Stores the changes that a block has made to its arguments at these positions in the packet's
-    /// values. If two arguments of one type changed a field, the later one wins.
+    /// Stores the changes that a block has made to its arguments at `positions` in the packet's
+    /// values. If two arguments of one type changed the same field, the later argument wins.
     pub(super) fn take<'p>(
         &mut self,
         engine: &mut impl Engine<'p, Value = V>,

@@ -1,5 +1,5 @@
-//! Packets that are only tried and continue from a checkpoint, which the interpreter has taken in
-//! ingress or egress.
+//! Trial runs of v1model packets that resume from a checkpoint in ingress or egress. A trial run
+//! has no lasting effects; it shows another outcome that the packet could have had.
 
 use super::queue::Queue;
 use super::{Blocks, Passed, PassedEgress};
@@ -11,16 +11,17 @@ use crate::trace::Checkpoint;
 use ir::ControlId;
 use std::sync::Arc;
 
-/// The maximum number of passes that wait at a checkpoint of a packet.
+/// The maximum number of other passes that may wait when a checkpoint of a packet is taken.
 const MAX_KEPT: usize = 16;
 
-/// The state of the driver while a control runs that has checkpoints.
+/// The state that the architecture's driver needs to continue a packet after the control in which a
+/// checkpoint was taken.
 struct Rest {
     within: Within,
     queue: Queue<Held>,
 }
 
-/// The control that runs, with the properties that its packet has afterwards.
+/// The control in which a checkpoint is taken, and the properties of its packet.
 #[derive(Clone, Copy)]
 pub(super) enum Within {
     Ingress(Passed),
@@ -28,8 +29,7 @@ pub(super) enum Within {
 }
 
 impl Blocks {
-    /// Continues with a packet that is only tried from a checkpoint, and with all passes that
-    /// follow.
+    /// Resumes a trial run of a packet from a checkpoint, and then runs all passes that follow.
     pub(crate) fn try_again(
         &self,
         interpreter: &mut Interpreter<'_>,
@@ -62,8 +62,9 @@ impl Blocks {
     }
 }
 
-/// Stores the state of the driver for the checkpoints of the control that runs next, if it has any.
-/// A packet with many copies has none, because each checkpoint copies all passes that wait.
+/// Saves the state of the driver for the checkpoints that the next control takes, if it takes any.
+/// No checkpoints are taken for a packet with many waiting copies, because each would copy them
+/// all.
 pub(super) fn keep_rest<'p, E: Engine<'p>>(
     engine: &mut E,
     control: ControlId,

@@ -5,8 +5,8 @@ use crate::layout::Layout;
 use ir::{AnnotationBody, AnnotationValue, Composite, CompositeKind, Projection, Type, TypeId};
 use std::collections::BTreeMap;
 
-/// The fields of a metadata type that are annotated with `@field_list`: the path of each, by the
-/// number of the list.
+/// The fields of a metadata type that are annotated with `@field_list`: for each number of a list,
+/// the paths of its fields.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FieldLists(BTreeMap<u32, Vec<Vec<Projection>>>);
 
@@ -58,8 +58,8 @@ fn is_struct(composite: &Composite) -> bool {
     matches!(composite.kind, CompositeKind::Struct | CompositeKind::Tuple)
 }
 
-/// Returns the numbers of the lists that an annotation `@field_list` names. They may be written
-/// with a width.
+/// Returns the numbers of the field lists that an annotation `@field_list` names. A number may be
+/// written with a width, such as `8w1`.
 fn numbers(body: &AnnotationBody) -> Vec<u32> {
     match body {
         AnnotationBody::Expressions(values) => values

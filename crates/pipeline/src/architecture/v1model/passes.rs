@@ -10,7 +10,7 @@ pub(super) struct Ingress<V> {
     pub(super) standard: V,
     pub(super) path: &'static str,
     pub(super) generation: u32,
-    /// The number of the pass for traces.
+    /// The number by which traces identify the pass.
     pub(super) number: u32,
 }
 
@@ -40,13 +40,13 @@ pub(crate) struct Egress<V> {
     /// The number of resubmissions, recirculations and clones that led from the received packet to
     /// this one.
     pub(super) generation: u32,
-    /// The number of the pass for traces. It is 0 as long as the packet waits outside of the
-    /// driver, because another trace then continues with it.
+    /// The number by which traces identify the pass. It is 0 while the packet waits in the queue of
+    /// a port, because another trace continues with it afterwards.
     pub(super) number: u32,
 }
 
 impl<V> Ingress<V> {
-    /// Returns the packet with its values converted.
+    /// Returns a copy of the packet whose values are converted with `convert`.
     pub(super) fn converted<W>(
         &self,
         convert: &mut dyn FnMut(&V) -> Result<W, RunError>,
@@ -64,7 +64,7 @@ impl<V> Ingress<V> {
 }
 
 impl<V> Egress<V> {
-    /// Returns the packet with its values converted.
+    /// Returns a copy of the packet whose values are converted with `convert`.
     pub(super) fn converted<W>(
         &self,
         convert: &mut dyn FnMut(&V) -> Result<W, RunError>,
@@ -87,7 +87,7 @@ impl<V> Egress<V> {
         })
     }
 
-    /// Converts the values of the packet with `convert`.
+    /// Converts the packet's values with `convert`, for example to the form of another engine.
     pub(crate) fn map<W>(
         self,
         convert: &mut impl FnMut(V) -> Result<W, RunError>,

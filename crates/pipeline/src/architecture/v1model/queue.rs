@@ -10,7 +10,7 @@ use crate::error::RunError;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A pass that waits to run.
+/// A pass of a packet through ingress or egress that waits to run.
 pub(super) enum Pass<V> {
     Ingress(Ingress<V>),
     Egress(Box<Egress<V>>),
@@ -23,12 +23,12 @@ pub(super) struct Queue<V> {
     /// The passes that wait, by a number that grows in the order of their arrival.
     passes: BTreeMap<u64, Pass<V>>,
     arrived: u64,
-    /// The passes that wait for each port: the priority and the number of each, sorted by falling
-    /// priority and then by arrival.
+    /// The passes that wait for each port, each by its priority and its number. They are sorted
+    /// from the highest priority to the lowest, and then by arrival.
     ports: BTreeMap<u32, BTreeSet<(Reverse<u128>, u64)>>,
     /// The number of passes that wait in each queue, by port and priority.
     depths: BTreeMap<(u32, u128), u64>,
-    /// The passes that the packet has taken so far.
+    /// The number of passes that the received packet and its copies have taken so far.
     pub(super) budget: PassBudget,
 }
 
@@ -46,7 +46,7 @@ impl<V> Default for Queue<V> {
 }
 
 impl<V> Pass<V> {
-    /// Returns the pass with its values converted.
+    /// Returns a copy of the pass whose values are converted with `convert`.
     fn converted<W>(
         &self,
         convert: &mut dyn FnMut(&V) -> Result<W, RunError>,
@@ -59,7 +59,7 @@ impl<V> Pass<V> {
 }
 
 impl<V> Queue<V> {
-    /// Returns the same passes with their values converted.
+    /// Returns a copy of the queue in which the values of all passes are converted with `convert`.
     pub(super) fn converted<W>(
         &self,
         convert: &mut dyn FnMut(&V) -> Result<W, RunError>,

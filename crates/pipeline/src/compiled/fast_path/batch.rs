@@ -7,15 +7,16 @@ use crate::error::RunError;
 /// next batch, and the errors.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// The bytes of packets that were processed one by one, by the driver or block by block. Their
-    /// bytes lie one packet after another.
+    /// The bytes of those packets that were processed one by one and not in bursts. They lie one
+    /// packet after another.
     pub(super) bytes: Vec<u8>,
     /// The output buffer of packets that are processed in bursts. It is not cleared between
     /// batches: bytes that generated code does not write keep their old contents.
     pub(in crate::compiled) room: Vec<u8>,
     pub(in crate::compiled) sent: Vec<Sent>,
     pub(super) errors: Vec<(usize, RunError)>,
-    /// The number of packets without output of which a copy waits in a queue.
+    /// The number of packets of the batch that have no output yet because a copy of them waits in a
+    /// queue.
     waiting: usize,
 }
 
@@ -56,9 +57,9 @@ impl Batch {
         &self.errors
     }
 
-    /// Processes the packets of a batch one by one with the given function, which returns how many
-    /// packets wait in queues afterwards because of the packet. If a packet fails, nothing is
-    /// transmitted for it.
+    /// Processes the packets of a batch one by one with `process`, which returns how many packets
+    /// then wait in queues because of the given packet. If a packet fails, nothing is transmitted
+    /// for it.
     pub(crate) fn each(
         &mut self,
         packets: &[(u32, &[u8])],
@@ -78,8 +79,8 @@ impl Batch {
         }
     }
 
-    /// Appends the packets that the driver has transmitted for the packet at a position of the
-    /// batch.
+    /// Appends the packets that the architecture's driver has transmitted because of the packet at
+    /// a position of the batch.
     pub(in crate::compiled) fn push(&mut self, position: usize, outputs: &[Output]) {
         for output in outputs {
             let start = self.bytes.len();
@@ -91,8 +92,8 @@ impl Batch {
         }
     }
 
-    /// Returns how many of the `packets` packets of the batch caused no error and yet have nothing
-    /// to transmit, now or later.
+    /// Returns how many of the `packets` packets of the batch caused no error and have nothing to
+    /// transmit, neither now nor later.
     pub(crate) fn silent(&self, packets: usize) -> u64 {
         let mut last = None;
         let sent = self.sent.iter().filter(|sent| last.replace(sent.packet) != Some(sent.packet));

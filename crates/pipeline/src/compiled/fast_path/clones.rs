@@ -1,5 +1,5 @@
-//! Completes packets of v1model that ingress has cloned, without the driver of the architecture: the
-//! usual case of one clone for one port.
+//! Completes packets of v1model that ingress has cloned, without the driver of the architecture:
+//! the usual case of one clone for one port.
 //!
 //! The order is that of the driver (`architecture/v1model.rs`): the clone is parsed from the packet
 //! as it was received, and runs through egress before the packet itself. If one of the two requests
@@ -8,7 +8,7 @@
 use super::run::{Passing, Run};
 use super::{EGRESS, PARSER, Places, VERIFY};
 use crate::architecture::v1model::field_lists::FieldLists;
-use crate::architecture::v1model::{Behind, BehindClone, Original};
+use crate::architecture::v1model::{CloneAfterEgress, LastControl, Original};
 use crate::compiled::context::{CLONES, NEW_PACKET, NO_LIST, RECIRCULATES, REQUESTS, RESUBMITS};
 use crate::compiled::engine::{self, Image, part};
 use crate::compiled::host::write;
@@ -19,8 +19,9 @@ use crate::resolved::Offset;
 use architectures::{Fate, Known, Role, Stage, instance};
 use std::collections::BTreeMap;
 
-/// The ranges of the frame that clones preserve, each with its offset and size, by the number of the
-/// field list. `None` for a list that the driver must copy.
+/// The parts of the frame (the packet's working memory) that clones preserve, by the number of the
+/// field list. Each part is given by its offset and size. `None` for a list whose fields the driver
+/// must copy.
 #[derive(Debug, Default)]
 pub(super) struct Kept(BTreeMap<u32, Option<Vec<(Offset, u32)>>>);
 
@@ -49,7 +50,8 @@ impl Kept {
         kept
     }
 
-    /// Returns the ranges that a list preserves, or `None` if the driver must copy them.
+    /// Returns the parts of the frame (the packet's working memory) that a field list preserves, or
+    /// `None` if the driver must copy them.
     fn of(&self, list: u64) -> Option<&[(Offset, u32)]> {
         let list = u32::try_from(list).ok().filter(|_| list != NO_LIST);
         match list.and_then(|list| self.0.get(&list)) {
@@ -65,7 +67,7 @@ struct Cloned<'p> {
     packet: &'p [u8],
     /// The length in bytes of the packet as it was received.
     length: u64,
-    /// The output port, the instance and the maximum length of the clone.
+    /// The output port of the clone. The next two fields are its instance and its maximum length.
     port: u32,
     instance: u64,
     most: Option<u64>,
@@ -86,9 +88,9 @@ impl Cloned<'_> {
 }
 
 impl Run<'_, '_> {
-    /// Completes a packet that has left its burst after ingress and has requested clones. Returns
-    /// `None`, and changes nothing, if this is not a request for one clone to one port, so that the
-    /// driver must complete the packet.
+    /// Completes a packet that has left its burst after ingress because ingress has requested
+    /// clones. Handles only a single clone to a single port. For other requests, returns `None`
+    /// without any change, so that the driver must complete the packet.
     pub(in crate::compiled) fn clone_once(
         &mut self,
         ingress_port: u32,
@@ -167,8 +169,8 @@ impl Run<'_, '_> {
         if self.context.requests & REQUESTS == 0 {
             return self.end_egress(to, passing);
         }
-        // The driver completes the packet. It charges for the blocks up to egress itself, and counts
-        // the whole change of the length.
+        // The driver completes the packet. It charges for the blocks up to egress itself, and
+        // counts the whole change of the length.
         self.context.cursor = cloned.cursor as u64;
         let change = self.context.length_change.saturating_add(cloned.length_change);
         self.context.length_change = change;
@@ -176,10 +178,11 @@ impl Run<'_, '_> {
         self.context.truncate = truncated.min(cloned.truncated);
         let left = self.context.end_work().saturating_add(self.fast_path.costs[1]);
         self.context.work_left = i64::try_from(left).unwrap_or(i64::MAX);
-        self.goes_on((Behind::Egress(to), false), cloned.ingress_port, cloned.packet)
+        self.complete_in_driver(LastControl::Egress(to), false, cloned.ingress_port, cloned.packet)
     }
 
-    /// Parses the clone in the frame of the packet, and gives it its metadata. Returns its payload.
+    /// Parses the clone in the frame (working memory) of the packet from which it is made, and sets
+    /// its metadata. Returns its payload.
     fn parse_clone<'p>(&mut self, cloned: &Cloned<'p>) -> Result<&'p [u8], RunError> {
         self.frame().fill(0);
         let fast_path = self.fast_path;
@@ -221,7 +224,8 @@ impl Run<'_, '_> {
         Ok(cloned.packet.get(cursor..).unwrap_or(&[]))
     }
 
-    /// Returns whether the current packet enters the queue of a port, and sets its metadata if so.
+    /// Returns whether the architecture's rules let the current packet enter the queue of a port.
+    /// If so, sets the metadata of a packet in a queue.
     fn enters_queue(&mut self, port: u32) -> bool {
         let fate = self.decided(&self.fast_path.glue_places.before_queue, port);
         if !matches!(fate, Fate::Unicast { .. }) {
@@ -232,8 +236,8 @@ impl Run<'_, '_> {
         true
     }
 
-    /// Lets the driver complete a clone that has requested a copy or another pass in egress, and the
-    /// packet from which the clone was made.
+    /// Lets the driver complete a clone that has requested a copy or another pass in egress, and
+    /// the packet from which the clone was made.
     fn driver_completes(&mut self, cloned: &Cloned<'_>, payload: &[u8]) -> Result<(), RunError> {
         let beyond = self.beyond(self.packet);
         let begin = self.at * self.words;
@@ -273,13 +277,13 @@ impl Run<'_, '_> {
         interpreter.set_work_left(context.end_work());
         let mut run = engine::Run { code, core, frame, context, host, interpreter };
         let mut outputs = Vec::new();
-        let clone = BehindClone {
+        let clone = CloneAfterEgress {
             ingress_port: cloned.ingress_port,
             port: cloned.port,
             length: cloned.length,
             most: cloned.most,
         };
-        core.driver.go_on_with_clone(&mut run, (clone, arguments), original, &mut outputs)?;
+        core.driver.complete_clone(&mut run, clone, arguments, original, &mut outputs)?;
         run.check()?;
         self.batch.push(self.packet, &outputs);
         Ok(())

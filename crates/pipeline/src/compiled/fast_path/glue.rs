@@ -17,8 +17,8 @@ use architectures::{
 /// The rules of v1model for what happens between blocks, with the offsets of this program's fields.
 #[derive(Debug)]
 pub(super) struct ResolvedGlue {
-    /// The assignments to a packet's metadata when it is received. The metadata are zero before, so
-    /// assignments of zero are left out.
+    /// The assignments to a packet's metadata when it is received. Assignments of zero are left
+    /// out, because the metadata are zero before.
     pub(super) received: Assignments,
     /// The assignments before ingress runs.
     pub(super) before_ingress: Assignments,
@@ -40,7 +40,7 @@ pub(super) struct ResolvedGlue {
 }
 
 impl ResolvedGlue {
-    /// Resolves the rules of v1model for one program. `standard` holds the storage of the metadata
+    /// Adapts the rules of v1model to one program. `standard` holds the storage of the metadata
     /// fields, indexed by the field's number. Blocks write numbers other than zero only to the
     /// fields in `written`.
     pub(super) fn new(
@@ -99,7 +99,7 @@ pub(super) struct Decision {
 }
 
 impl Decision {
-    /// Resolves the rules for one program. Fields for which `may_be_set` returns false are always
+    /// Adapts the rules to one program. Fields for which `may_be_set` returns false are always
     /// zero, so cases that need another value are left out.
     fn new(rules: &Rules, standard: &[Option<Field>], may_be_set: impl Fn(Of) -> bool) -> Self {
         let field = |of| place(standard, of);

@@ -18,15 +18,15 @@ const INGRESS_CONTROL: usize = 1;
 const INGRESS_DEPARSER: usize = 2;
 const EGRESS_PARSER: usize = 3;
 
-/// The facts about a PSA program that programs for other architectures do not have. Metadata fields
-/// are indexed by the field's number.
+/// The facts about a program that the fast path needs only for PSA. Metadata fields are indexed by
+/// the field's number.
 #[derive(Debug)]
 pub(in crate::compiled) struct Psa {
     pub(in crate::compiled) ingress_deparser: Callee,
     pub(in crate::compiled) egress_parser: Callee,
-    /// Whether a packet that ingress drops skips the ingress deparser. Programs that follow
-    /// psa_switch always skip the deparser. Other programs do so if the emitted packet is its only
-    /// effect.
+    /// Whether a packet that ingress drops skips the ingress deparser. It does in programs that
+    /// follow psa_switch, and in programs whose ingress deparser has no effect but the packet that
+    /// it emits.
     pub(in crate::compiled) drops_early: bool,
     /// Whether counters and meters in egress use the packet's length as it was received, not its
     /// length at the start of egress.
@@ -44,7 +44,8 @@ pub(in crate::compiled) struct Psa {
     /// The moves of values from ingress to egress: those made before the ingress deparser, and
     /// those made after it.
     pub(in crate::compiled) moves: [Block; 2],
-    /// The offset in the frame at which the parameters of egress begin. They end at `locals`.
+    /// The offset in the frame (the packet's working memory) at which the parameters of egress
+    /// begin. They end at `locals`.
     pub(in crate::compiled) egress: Offset,
     pub(in crate::compiled) locals: Offset,
 }
@@ -81,9 +82,9 @@ impl Psa {
     }
 }
 
-/// Returns whether a deparser has no effect besides the packet that it emits.
+/// Returns whether a deparser has no effect other than emitting the packet.
 fn only_emits(resolved: &ResolvedProgram, deparser: Callee) -> bool {
-    /// Whether no statement of a block has an effect besides the packet.
+    /// Returns whether the statements of a block have no effect other than emitting the packet.
     fn is_silent(block: &Block) -> bool {
         block.iter().all(|statement| match statement {
             Statement::If { then, otherwise, .. } => is_silent(then) && is_silent(otherwise),
@@ -135,10 +136,10 @@ fn only_emits(resolved: &ResolvedProgram, deparser: Callee) -> bool {
 /// Returns the moves of values from ingress to egress for a packet to one port: those made before
 /// the ingress deparser, and those made after it.
 ///
-/// By the specification, these values are the metadata that the ingress deparser returns for
-/// egress. As in the driver, the user's metadata are moved too if ingress and egress have the same
-/// type for them. If `follows` is set, the program follows psa_switch, and each metadata parameter
-/// of the egress parser receives the value of its type instead.
+/// By the specification, the values are the metadata that the ingress deparser returns for egress.
+/// As in the driver, the user's metadata are moved too if they have the same type in ingress and
+/// egress. If `follows` is set, the program follows psa_switch, and each metadata parameter of the
+/// egress parser receives the packet's value of the parameter's type instead.
 fn handed_over(places: &Places<'_>, follows: bool) -> Result<[Block; 2], Refusal> {
     let resolved = places.resolved;
     let place = |block, position| places.parameter(block, position).ok_or(MISSING);

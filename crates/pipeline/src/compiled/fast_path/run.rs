@@ -26,17 +26,17 @@ pub(in crate::compiled) struct Run<'r, 'b> {
     pub(in crate::compiled) code: &'r Compiled,
     pub(in crate::compiled) core: &'r Core,
     pub(in crate::compiled) fast_path: &'r FastPath,
-    /// The frames of the packets in progress, one after another. There is only one outside of
-    /// bursts.
+    /// The frames (working memory) of the packets in progress, one after another. Outside of
+    /// bursts, there is only one.
     pub(in crate::compiled) frames: &'b mut [u64],
     /// The columns of a burst. Each holds the keys of all packets for one table, and the results of
     /// their lookups; see [`Column`].
     pub(in crate::compiled) columns: &'b mut [Column],
-    /// The size of a frame in 64-bit words.
+    /// The size of a packet's frame (its working memory) in 64-bit words.
     pub(in crate::compiled) words: usize,
-    /// The index of the frame of the current packet.
+    /// The index of the current packet's frame (its working memory) in `frames`.
     pub(in crate::compiled) at: usize,
-    /// The frame of a replicated packet as it was at the end of ingress.
+    /// A copy of the frame (working memory) of a replicated packet as it was at the end of ingress.
     pub(in crate::compiled) saved: &'b mut Vec<u64>,
     pub(in crate::compiled) context: Context,
     pub(in crate::compiled) host: Host<'r>,
@@ -58,16 +58,17 @@ pub(in crate::compiled) struct Run<'r, 'b> {
     pub(in crate::compiled) inputs: Inputs<u64>,
 }
 
-/// The numbers of replicas of one packet that wait in the queue of each port.
+/// The number of replicas of one packet that wait in the queue of each port, while the replicas are
+/// processed one after another.
 enum Queues<'r> {
-    /// A list of few replicas. It is counted each time a number is needed.
+    /// A short list of replicas, which is searched each time a number is needed.
     Few(&'r [Replica]),
-    /// A list of many replicas, and how many of them go to each port.
+    /// A long list of replicas, and the number of replicas for each port.
     Many(&'r [Replica], HashMap<u32, Queued>),
 }
 
-/// The number of replicas of one packet that go to one port, and the number of those replicas for
-/// which [`Queues::around`] was called.
+/// The number of replicas of one packet that go to one port, and the number of those for which
+/// [`Queues::around`] was called already.
 #[derive(Clone, Copy, Default)]
 struct Queued {
     all: u64,
@@ -75,7 +76,8 @@ struct Queued {
 }
 
 impl<'r> Queues<'r> {
-    /// The largest number of replicas for which counting is faster than a map by port.
+    /// The largest number of replicas for which counting them each time is faster than a map by
+    /// port.
     const FEW: usize = 16;
 
     fn new(replicas: &'r [Replica]) -> Self {
@@ -89,9 +91,9 @@ impl<'r> Queues<'r> {
         Self::Many(replicas, queues)
     }
 
-    /// Returns how many other replicas go to the same port as the replica at `position`: those
-    /// before it in the list, and those after it. Must be called once for each position, in
-    /// ascending order.
+    /// Returns how many other replicas go to the same port as the replica at `position`: first the
+    /// number of those before it in the list, then the number of those after it. Must be called
+    /// once for each position, in ascending order.
     fn around(&mut self, position: usize) -> (u64, u64) {
         match self {
             Self::Few(replicas) => {
@@ -115,7 +117,7 @@ impl<'r> Queues<'r> {
     }
 }
 
-/// The values that a packet takes from ingress to egress outside of the frame.
+/// The values that a packet takes from ingress to egress outside of the frame (its working memory).
 #[derive(Clone, Copy)]
 pub(super) struct Passing<'p> {
     pub(super) payload: &'p [u8],
@@ -142,9 +144,9 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Records an error for the current packet, so that nothing is transmitted for it: all records
-    /// of packets to transmit except the first `sent` are removed. Changes of entries by an action
-    /// that did not end are discarded.
+    /// Records an error for the current packet and discards what it has caused: the packets to
+    /// transmit after the first `sent` ones, and the changes that an unfinished action has made to
+    /// entries.
     pub(in crate::compiled) fn failed(
         &mut self,
         inside: Option<&mut Inside<'_>>,
@@ -168,7 +170,8 @@ impl Run<'_, '_> {
         self.beyond.get(position).copied().unwrap_or(0)
     }
 
-    /// Clears the frame and parses a packet into it. Returns the parser's error.
+    /// Clears the frame (the packet's working memory) and parses a packet into it. Returns the
+    /// parser's error.
     fn parse(
         &mut self,
         inside: Option<&mut Inside<'_>>,
@@ -265,7 +268,7 @@ impl Run<'_, '_> {
         self.replicate(&replicas, Passing { truncated: u64::MAX, ..passing })
     }
 
-    /// Returns the frame of the current packet, as bytes.
+    /// Returns the frame of the current packet (its working memory), as bytes.
     fn bytes(&self) -> &[u8] {
         let begin = self.at * self.words;
         let frame = &self.frames[begin..begin + self.words];
@@ -274,13 +277,13 @@ impl Run<'_, '_> {
         unsafe { std::slice::from_raw_parts(frame.as_ptr().cast(), frame.len() * 8) }
     }
 
-    /// Returns the frame of the current packet.
+    /// Returns the frame of the current packet, its working memory.
     pub(in crate::compiled) fn frame(&mut self) -> &mut [u64] {
         let begin = self.at * self.words;
         &mut self.frames[begin..begin + self.words]
     }
 
-    /// Returns the frame of the current packet, as bytes, for writing.
+    /// Returns the frame of the current packet (its working memory), as bytes, for writing.
     pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
         let frame = self.frame();
         let length = frame.len() * 8;
@@ -295,8 +298,8 @@ impl Run<'_, '_> {
         let begin = self.at * self.words;
         let frame = &mut self.frames[begin..begin + self.words];
         let length = frame.len() * 8;
-        // SAFETY: the words are as many bytes, every pattern of which is a number, and nothing else
-        // uses the frame while the slice lives.
+        // SAFETY: `length` is the size of `frame` in bytes, every bit pattern is a valid `u8`, and
+        // nothing else uses the frame while the slice lives.
         let frame = unsafe { std::slice::from_raw_parts_mut(frame.as_mut_ptr().cast(), length) };
         assignments.run(&self.inputs, frame);
     }
@@ -358,7 +361,7 @@ impl Run<'_, '_> {
         self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
-    /// Returns an error if another thread has asked the worker to stop.
+    /// Returns an error if another thread has requested that the worker stop.
     fn stops(&self) -> Result<(), RunError> {
         if self.is_stopped() { Err(RunError::Stopped) } else { Ok(()) }
     }
@@ -370,8 +373,8 @@ impl Run<'_, '_> {
         if self.context.charge(units) { Ok(()) } else { Err(self.core.layout.work_limit()) }
     }
 
-    /// Returns what happens to the current packet, by its standard metadata, if its output port is
-    /// `port`.
+    /// Applies rules to the standard metadata of the current packet, and returns what happens to
+    /// the packet if its output port is `port`.
     #[inline]
     pub(super) fn decided(&self, decision: &Decision, port: u32) -> Fate {
         let queues = self.host.state.priority_queues.load(Ordering::Relaxed);
@@ -383,8 +386,8 @@ impl Run<'_, '_> {
         self.host.state.waiting(port).into()
     }
 
-    /// Runs egress for each replica of a packet. Before each, the frame is restored to its state at
-    /// the end of ingress.
+    /// Runs egress for each replica of a packet. Before each, the frame (the packet's working
+    /// memory) is restored to its state at the end of ingress.
     fn replicate(&mut self, replicas: &[Replica], passing: Passing<'_>) -> Result<(), RunError> {
         let begin = self.at * self.words;
         self.saved.clear();

@@ -16,8 +16,8 @@ use crate::switch::{Core, Heads, Processor};
 use architectures::{Inputs, Known, beyond_drop_port};
 use std::time::Duration;
 
-/// The form of the fast path that packets can take at this moment: bursts, or one packet after
-/// another with one call for each block.
+/// The form of the fast path that packets can take at this moment: bursts or the block path, which
+/// takes packets one after another with a call for each block.
 #[derive(Clone, Copy)]
 pub(in crate::compiled) struct FastPathRun<'c> {
     fast_path: &'c FastPath,
@@ -143,8 +143,8 @@ impl Compiled {
         failed.map_or(Ok(()), |(_, error)| Err(error))
     }
 
-    /// Processes the packets of a batch on the fast path. An error is returned only if no packet
-    /// was processed.
+    /// Processes the packets of a batch on the fast path. Returns an error only if no packet was
+    /// processed. Errors of single packets are in `batch`.
     fn run_fast_path(
         &self,
         way: &FastPathRun<'_>,

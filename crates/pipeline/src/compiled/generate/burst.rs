@@ -33,16 +33,15 @@ use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use cranelift_frontend::Variable;
 use std::mem::offset_of;
 
-/// The values from which the architecture's rules decide about a packet: its metadata, and its
-/// output port if it has one already.
+/// The values on which the architecture's rules decide about a packet: its metadata, and its output
+/// port if it has one already.
 #[derive(Clone, Copy)]
-struct Says<'f> {
+struct RuleInputs<'f> {
     fields: &'f [Option<Field>],
     port: Option<Value>,
 }
 
-/// The loop over the packets of a burst in a generated function, and the values for the current
-/// packet.
+/// The loop over the packets of a burst in a function that is being generated.
 #[derive(Clone, Copy)]
 struct Loop<'s> {
     fast_path: &'s FastPath,
@@ -50,7 +49,8 @@ struct Loop<'s> {
     index: Variable,
     /// The variable that holds the address of the current packet's [`Packet`].
     record: Variable,
-    /// The variable that holds the address for the record of the next packet to transmit.
+    /// The variable that holds the address at which the record of the next packet to transmit is
+    /// written.
     sent: Variable,
     /// The address of the output buffer.
     bytes: Value,
@@ -66,7 +66,7 @@ struct Loop<'s> {
 /// The lengths of the current packet, in bytes.
 #[derive(Clone, Copy)]
 struct Lengths {
-    /// The number of the packet's bytes that are in memory and that code can read.
+    /// The number of bytes of the packet that are in memory, so that generated code can read them.
     given: Value,
     /// The length of the packet as it was received.
     received: Value,
@@ -97,7 +97,7 @@ impl<'m> Function<'_, 'm> {
         self.begin_values(plan);
         self.received(burst_loop, received);
         let error = self.parse(burst_loop.fast_path.blocks[PARSER]);
-        self.save(plan, error, (input, output));
+        self.save(plan, error, input, output);
         self.prefetch_tables(fast_path, plan);
         self.builder.ins().jump(burst_loop.next, &[]);
         self.end_loop(burst_loop)
@@ -120,18 +120,18 @@ impl<'m> Function<'_, 'm> {
         let error = self.restore(plan);
         let ahead = known_tables(self.resolved, fast_path, plan).map(|(number, ..)| number);
         self.set_ahead(ahead.collect());
-        self.after_parser(burst_loop, plan, error, (output, lengths));
+        self.after_parser(burst_loop, plan, error, output, lengths);
         self.end_loop(burst_loop)
     }
 
-    /// Emits the processing of a packet from the end of its parser on. `error` is the error with
-    /// which the parser ended.
+    /// Emits the code for a packet after its parser. `error` is the parser's error.
     fn after_parser(
         &mut self,
         burst_loop: Loop<'_>,
         plan: &Plan,
         error: Value,
-        (output, lengths): (Value, Lengths),
+        output: Value,
+        lengths: Lengths,
     ) {
         let fast_path = burst_loop.fast_path;
         let (glue, length) = (fast_path.glue, lengths.given);
@@ -162,12 +162,12 @@ impl<'m> Function<'_, 'm> {
         }
         self.run_block(burst_loop, INGRESS);
         if let Some(psa) = &fast_path.psa {
-            self.after_ingress_of_psa(burst_loop, plan, psa, (output, length));
+            self.after_ingress_of_psa(burst_loop, plan, psa, output, length);
             self.builder.ins().jump(burst_loop.next, &[]);
             return;
         }
-        let says = Says { fields: &fast_path.standard, port: None };
-        self.leave_by(burst_loop, plan, (&glue.after_ingress, says), LEAVES_IN_INGRESS);
+        let rule_inputs = RuleInputs { fields: &fast_path.standard, port: None };
+        self.leave_by(burst_loop, plan, &glue.after_ingress, rule_inputs, LEAVES_IN_INGRESS);
         let port = match fast_path.kind {
             Kind::V1model => {
                 let port = self.enter_queue(burst_loop, plan);
@@ -247,14 +247,14 @@ impl<'m> Function<'_, 'm> {
         self.finish()
     }
 
-    /// Emits the end of the function with the given result.
+    /// Emits the end of the function, which returns `answer`.
     fn leave_burst(&mut self, burst_loop: Loop<'_>, answer: Value) {
         let sent = self.builder.use_var(burst_loop.sent);
         self.set_word(burst_loop.burst, offset_of!(Burst, sent), sent);
         self.builder.ins().return_(&[answer]);
     }
 
-    /// Emits the address of the current packet's copy in the output buffer.
+    /// Emits the computation of the address of the current packet's copy in the output buffer.
     fn output(&mut self, burst_loop: Loop<'_>) -> Value {
         let distance = self.of_record(burst_loop, offset_of!(Packet, output));
         self.builder.ins().iadd(burst_loop.bytes, distance)
@@ -265,7 +265,8 @@ impl<'m> Function<'_, 'm> {
         self.load_input(now, 8)
     }
 
-    /// Emits the load of a word of the current packet's [`Packet`]. `part` is the word's offset.
+    /// Emits the load of a word of the current packet's [`Packet`]. `part` is the offset of the
+    /// word in it.
     fn of_record(&mut self, burst_loop: Loop<'_>, part: usize) -> Value {
         self.load_input(Pointer { base: burst_loop.packet, offset: part as i32 }, 8)
     }
@@ -299,7 +300,8 @@ impl<'m> Function<'_, 'm> {
         self.set_context_field(field::WORK_LEFT, work);
     }
 
-    /// Emits code that sets all numbers to zero, and lets all headers lie in the frame.
+    /// Emits code that sets all numbers to zero, and makes all headers point to their storage in
+    /// the frame instead of to the packet.
     fn begin_values(&mut self, plan: &Plan) {
         let zero = self.number(0);
         for variable in
@@ -313,21 +315,22 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Emits code that clears the numbers of more than 64 bits in the frame, from the given offset
-    /// on.
+    /// Emits code that clears the numbers of more than 64 bits in the frame. Those at offsets below
+    /// `start` are left unchanged.
     fn clear_wide(&mut self, plan: &Plan, start: Offset) {
         for (offset, bytes) in plan.wide_in(start, u32::MAX - start) {
             self.clear(Pointer { base: self.frame, offset: offset as i32 }, bytes);
         }
     }
 
-    /// Returns a pointer to the place in the frame of a header that does not lie in the packet.
+    /// Returns a pointer to the storage in the frame (the packet's working memory) for a header
+    /// whose bits are not in the packet.
     fn storage(&self, flag: Offset) -> Pointer {
         Pointer { base: self.frame, offset: (flag + DATA) as i32 }
     }
 
-    /// Emits code that clears the place of a header in the frame. Emits nothing if no code writes
-    /// there.
+    /// Emits code that clears the storage of a header in the frame. Emits nothing if no code writes
+    /// to it.
     fn clear_storage(&mut self, flag: Offset, header: &PlannedHeader) {
         if header.written {
             let at = self.storage(flag);
@@ -352,7 +355,7 @@ impl<'m> Function<'_, 'm> {
 
     /// Returns the properties of a packet that the architecture assigns to metadata. `length` is
     /// the received length in bytes. Packets in bursts are in their first pass and do not wait for
-    /// a port, so properties that depend on earlier passes or on queues are zero.
+    /// a port, so properties that describe earlier passes or queues are zero.
     fn inputs(&mut self, burst_loop: Loop<'_>, length: Value) -> Inputs<Value> {
         let [port, direction] =
             [offset_of!(Packet, port), offset_of!(Packet, direction)].map(|part| {
@@ -364,7 +367,7 @@ impl<'m> Function<'_, 'm> {
         inputs.with(Known::Length, length).with(Known::Direction, direction)
     }
 
-    /// Returns those properties that the architecture assigns to metadata and that are the same for
+    /// Returns those properties that the architecture assigns to metadata and that are equal for
     /// all packets of a burst.
     fn inputs_of_all(&mut self, burst_loop: Loop<'_>) -> Inputs<Value> {
         let (zero, now) = (self.number(0), self.now(burst_loop));
@@ -393,8 +396,8 @@ impl<'m> Function<'_, 'm> {
         error
     }
 
-    /// Emits stores of the values that the next stage needs, to the frame.
-    fn save(&mut self, plan: &Plan, error: Value, (input, output): (Value, Value)) {
+    /// Emits stores to the frame of the values that the next stage needs.
+    fn save(&mut self, plan: &Plan, error: Value, input: Value, output: Value) {
         for offset in &plan.saved {
             if let Some(bytes) = plan.slots.get(offset) {
                 self.spill(*offset, *bytes);
@@ -483,22 +486,23 @@ impl<'m> Function<'_, 'm> {
     }
 
     /// Emits code that takes a v1model packet from ingress to the queue of its output port. Returns
-    /// the port. Code that is emitted next runs unless the packet is dropped.
+    /// the port. Code that is emitted after it runs only if the packet is not dropped.
     fn enter_queue(&mut self, burst_loop: Loop<'_>, plan: &Plan) -> Value {
         let FastPath { glue, standard, .. } = burst_loop.fast_path;
-        let says = Says { fields: standard, port: None };
-        self.drop_by(burst_loop, plan, (&glue.after_ingress, says));
-        let port = self.port_by(&glue.after_ingress, says);
+        let rule_inputs = RuleInputs { fields: standard, port: None };
+        self.drop_by(burst_loop, plan, &glue.after_ingress, rule_inputs);
+        let port = self.port_by(&glue.after_ingress, rule_inputs);
         let inputs = self.inputs_of_all(burst_loop).with(Known::Port, port);
         self.set_all(standard, TO_PORT, &inputs);
-        self.drop_by(burst_loop, plan, (&glue.before_queue, Says { port: Some(port), ..says }));
+        let rule_inputs = RuleInputs { port: Some(port), ..rule_inputs };
+        self.drop_by(burst_loop, plan, &glue.before_queue, rule_inputs);
         self.set_all(standard, glue.queued, &inputs);
         port
     }
 
-    /// Emits code that ends the function at a packet that leaves the burst. It stores all values to
-    /// the frame and the context, so that the driver can complete the packet, and returns the
-    /// number of the packet with the bits of `what` set.
+    /// Emits code that ends the function at a packet that must leave the burst. It stores all
+    /// values to the frame and the context, so that the driver can complete the packet, and returns
+    /// the number of the packet together with the bits of `what`, which say why.
     fn hand_over(&mut self, burst_loop: Loop<'_>, plan: &Plan, what: u64) {
         for (offset, bytes) in &plan.slots {
             self.spill(*offset, *bytes);
@@ -544,10 +548,10 @@ impl<'m> Function<'_, 'm> {
         if plan.requests {
             self.set_word(self.frame, plan.error as usize, port);
         }
-        let says = Says { fields: &fast_path.standard, port: Some(port) };
-        let rules = (&fast_path.glue.after_egress, says);
-        self.leave_by(burst_loop, plan, rules, LEAVES_IN_EGRESS);
-        self.drop_by(burst_loop, plan, rules);
+        let rule_inputs = RuleInputs { fields: &fast_path.standard, port: Some(port) };
+        let rules = &fast_path.glue.after_egress;
+        self.leave_by(burst_loop, plan, rules, rule_inputs, LEAVES_IN_EGRESS);
+        self.drop_by(burst_loop, plan, rules, rule_inputs);
     }
 
     /// Emits code that clears the local variables after ingress, so that egress does not see the
@@ -568,8 +572,8 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Returns a metadata field and its variable. `fields` holds the fields by number. Returns
-    /// `None` if the program does not use the field.
+    /// Returns a metadata field together with the variable that holds it. `fields` holds the fields
+    /// by number. Returns `None` if the program does not use the field.
     fn known(&self, fields: &[Option<Field>], field: Of) -> Option<(Field, Variable)> {
         let field = fields.get(field as usize).copied().flatten()?;
         self.slot(field.address.offset).map(|variable| (field, variable))

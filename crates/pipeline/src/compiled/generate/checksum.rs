@@ -13,9 +13,10 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 
 impl Function<'_, '_> {
-    /// Emits code for the Internet checksum of the fields that a gather lists, and for its
-    /// comparison with `found` if the gather verifies a checksum. Returns `None`, and emits
-    /// nothing, if the gather has another hash or data other than whole 16-bit words.
+    /// Emits code that computes the Internet checksum of the fields of a gather (a list of a hash's
+    /// inputs). If the gather verifies a checksum, the code also compares the result with `found`.
+    /// Returns `None`, and emits nothing, if the gather has another hash or data other than whole
+    /// 16-bit words.
     pub(super) fn internet_checksum(&mut self, number: u32, found: Value) -> Option<Value> {
         let resolved = self.resolved;
         let gather = resolved.gathers.get(number as usize).filter(|gather| gather.is_in_words())?;
@@ -49,8 +50,8 @@ impl Function<'_, '_> {
         Some(checksum)
     }
 
-    /// Emits code for the Internet checksum of the fields that a gather lists when all its varbits
-    /// are empty.
+    /// Emits code that computes the Internet checksum of the fields of a gather, for the case in
+    /// which all its varbits are empty.
     fn checksum_of_words(&mut self, gather: &Gather, found: Value) -> Value {
         let sum = self.sum_of_words(gather, false);
         let checksum = self.builder.ins().bnot(sum);
@@ -67,8 +68,8 @@ impl Function<'_, '_> {
         checksum
     }
 
-    /// Emits code that adds the 16-bit words of the fields that a gather lists to a one's
-    /// complement sum, or subtracts them from it (RFC 1624, equation 3).
+    /// Emits code that adds the 16-bit words of a gather's fields to a one's complement sum, or
+    /// subtracts them from it (RFC 1624, equation 3).
     pub(super) fn sum_with(&mut self, number: u32, sum: Value, subtracts: bool) -> Value {
         let resolved = self.resolved;
         let Some(gather) = resolved.gathers.get(number as usize) else {
@@ -90,8 +91,8 @@ impl Function<'_, '_> {
         self.folded(sum)
     }
 
-    /// Emits the one's complement sum of the 16-bit words of the fields that a gather lists, or of
-    /// their complements, in network byte order.
+    /// Emits code that computes the one's complement sum, in network byte order, of the 16-bit
+    /// words of a gather's fields or of their complements.
     fn sum_of_words(&mut self, gather: &Gather, complements: bool) -> Value {
         let mut sum = self.number(0);
         for piece in &gather.pieces {
@@ -101,8 +102,9 @@ impl Function<'_, '_> {
         self.folded(sum)
     }
 
-    /// Emits a sum that is congruent to the sum of the 16-bit words in a piece of a gather, or of
-    /// their complements. The sum is zero for an invalid header, unless the gather includes those.
+    /// Emits code that computes a sum congruent to the sum of the 16-bit words in a piece of a
+    /// gather, or of their complements. The sum is zero for an invalid header, unless the gather
+    /// includes invalid headers.
     fn words(&mut self, piece: &Piece, (takes_invalid, complements): (bool, bool)) -> Value {
         match *piece {
             Piece::Bits { flag, offset, bit, width } => {
@@ -111,7 +113,7 @@ impl Function<'_, '_> {
                 while done < width / 8 {
                     let bytes = [8, 4, 2].into_iter().find(|bytes| done + bytes <= width / 8);
                     let bytes = bytes.unwrap_or(2);
-                    let words = self.words_at(offset, (bit / 8 + done, bytes), complements);
+                    let words = self.words_at(offset, bit / 8 + done, bytes, complements);
                     sum = self.builder.ins().iadd(sum, words);
                     done += bytes;
                 }
@@ -141,10 +143,10 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Emits a sum that is congruent to the sum of the 16-bit words in 8, 4 or 2 bytes of a header,
-    /// or of the complements of these words. `bytes` can also be 1: the sum is then that byte,
-    /// shifted to its place in the word that contains it.
-    fn words_at(&mut self, offset: Offset, (first, bytes): (u32, u32), complements: bool) -> Value {
+    /// Emits code that computes a sum congruent to the sum of the 16-bit words in 8, 4 or 2 bytes
+    /// of a header, or of the complements of these words. `bytes` can also be 1: the sum is then
+    /// that byte, shifted to its place in the word that contains it.
+    fn words_at(&mut self, offset: Offset, first: u32, bytes: u32, complements: bool) -> Value {
         let address = Address::fixed(offset);
         let bits = 8 * first..8 * (first + bytes);
         if bytes > 1 && self.is_written_in_part(address, &bits) {
@@ -152,7 +154,7 @@ impl Function<'_, '_> {
             // the cache.
             let half = bytes / 2;
             let parts = [first, first + half];
-            let [one, other] = parts.map(|first| self.words_at(offset, (first, half), complements));
+            let [one, other] = parts.map(|first| self.words_at(offset, first, half, complements));
             return self.builder.ins().iadd(one, other);
         }
         let at = self.bits_to_read(address, bits).at.plus(first);

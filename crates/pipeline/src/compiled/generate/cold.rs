@@ -17,15 +17,14 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::JITModule;
 use cranelift_module::{FuncId, Linkage, Module};
 
-/// The number of arguments that a call on a cold path can have. No function that is called so has
-/// more.
+/// The number of arguments that a call on a cold path can have, which is enough for all host
+/// functions.
 const ARGUMENTS: usize = 4;
-/// The number of words that are returned from the called function: the contents of both registers
-/// for results.
+/// The number of words that a called function returns, one in each of the two result registers.
 const RESULTS: usize = 2;
 
 /// Returns the signature of the function that makes calls on cold paths. Its parameters are the
-/// function to call, the arguments, and the address to which the results are written.
+/// function to call, its arguments, and the address to which its results are written.
 fn signature() -> Signature {
     let mut signature = Signature::new(CallConv::PreserveAll);
     signature.params.extend((0..ARGUMENTS + 2).map(|_| AbiParam::new(types::I64)));
@@ -71,8 +70,8 @@ pub(super) fn make(
 
 impl Function<'_, '_> {
     /// Emits a call of a function by its address on a cold path. If the function returns fewer than
-    /// two words, the others are unspecified. It receives unspecified words for arguments that it
-    /// does not have.
+    /// two words, the others are unspecified. Parameter registers beyond `arguments` hold
+    /// unspecified words.
     pub(super) fn call_cold(&mut self, function: Value, arguments: &[Value]) -> [Value; RESULTS] {
         if arguments.len() > ARGUMENTS {
             self.broken("a call on a cold path with more arguments than are passed on");

@@ -1,10 +1,11 @@
-//! Cyclic redundancy checks over a fixed number of whole bytes: lookups in the tables of
-//! `ir::hash`, eight bytes at a time, with the lookups of a word independent of each other.
+//! Cyclic redundancy checks over a fixed number of whole bytes. They are computed by lookups in the
+//! tables of `ir::hash`, eight bytes at a time; the lookups of a word are independent of each
+//! other.
 //!
 //! The remainder starts at zero, so that leading zeros change nothing and the bytes can be padded
 //! to whole words. The initial value and the final exclusive-or of the CRC are combined with the
-//! result, which is valid because a CRC is linear. If a header is invalid whose fields the
-//! architecture then omits, which is rare, the host computes the hash.
+//! result, which is valid because a CRC is linear. In rare cases an invalid header is among the
+//! inputs, and the architecture omits its fields; the host then computes the hash.
 
 use super::function::Function;
 use super::variables::{Known, Pointer};
@@ -14,13 +15,14 @@ use cranelift_codegen::ir::{InstBuilder, Value, types};
 
 /// The largest number of bytes for which the computation of a CRC is inlined.
 const MAX: u32 = 64;
-/// The number of bytes in a word. The CRC has a table of 256 entries for each byte position in it.
+/// The number of bytes in a word. The CRC has a table of 256 entries for each byte position of a
+/// word.
 const WORD: u32 = 8;
 
 impl Function<'_, '_> {
-    /// Emits code for the CRC of the data that a gather lists, which are the inputs of a hash.
-    /// Returns the hash. Returns `None`, and emits nothing, if the hash is not a CRC or the data is
-    /// not a fixed number of whole bytes.
+    /// Emits code that computes the CRC of the fields of a gather (a list of a hash's inputs), and
+    /// returns the result. Returns `None`, and emits nothing, if the hash is not a CRC or the
+    /// fields are not a fixed number of whole bytes.
     pub(super) fn cyclic_redundancy_check(&mut self, number: u32, found: Value) -> Option<Value> {
         let resolved = self.resolved;
         let gather = resolved.gathers.get(number as usize)?;
@@ -60,7 +62,7 @@ impl Function<'_, '_> {
         let mut words = vec![self.number(0); all.div_ceil(WORD) as usize];
         let mut at = all.next_multiple_of(WORD) - all;
         for (piece, bytes) in gather.pieces.iter().zip(bytes) {
-            self.put_bytes(piece, (at, bytes), &mut words);
+            self.put_bytes(piece, at, bytes, &mut words);
             at += bytes;
         }
         let mut remainder = self.number(0);
@@ -78,7 +80,7 @@ impl Function<'_, '_> {
 
     /// Emits code that inserts the bytes of a gather's piece into `words`, starting at byte `at`.
     /// Byte 0 is the lowest byte of the first word.
-    fn put_bytes(&mut self, piece: &Piece, (at, bytes): (u32, u32), words: &mut [Value]) {
+    fn put_bytes(&mut self, piece: &Piece, at: u32, bytes: u32, words: &mut [Value]) {
         let mut done = 0;
         while done < bytes {
             let (word, inside) = ((at + done) / WORD, (at + done) % WORD);
@@ -99,11 +101,11 @@ impl Function<'_, '_> {
                             self.load(at, of_number)
                         }
                     };
-                    (self.bytes_of(value, width, (done, left)), left)
+                    (self.bytes_of(value, width, done, left), left)
                 }
                 Piece::Constant { number, width } => {
                     let value = self.number(number);
-                    (self.bytes_of(value, width, (done, left)), left)
+                    (self.bytes_of(value, width, done, left), left)
                 }
                 Piece::Tail { .. } => return self.broken("a varbit in data of a fixed length"),
             };
@@ -119,15 +121,15 @@ impl Function<'_, '_> {
     /// Emits the extraction of `bytes` bytes of a number. They start at byte `first`, where byte 0
     /// is the most significant byte. The result has the bytes in the order in which a load from the
     /// packet would return them.
-    fn bytes_of(&mut self, value: Value, width: u32, (first, bytes): (u32, u32)) -> Value {
+    fn bytes_of(&mut self, value: Value, width: u32, first: u32, bytes: u32) -> Value {
         let high = self.builder.ins().ishl_imm_u(value, i64::from(64 - width));
         let swapped = self.builder.ins().bswap(high);
         let behind = self.builder.ins().ushr_imm_u(swapped, i64::from(8 * first));
         self.masked(behind, 8 * bytes)
     }
 
-    /// Emits the lookups that compute the CRC's remainder after a word whose `zeros` lowest bytes
-    /// are zero.
+    /// Emits the lookups that compute the CRC's remainder after one more word. The lowest `zeros`
+    /// bytes of the word are known to be zero.
     fn behind_word(&mut self, tables: Value, word: Value, zeros: u32) -> Value {
         let mut parts = Vec::new();
         for place in zeros..WORD {

@@ -1,4 +1,5 @@
-//! The function that is being generated: its ends, its faults and its access to the context.
+//! The function that is being generated: how it returns, how it reports faults, and how it accesses
+//! the context.
 
 use super::cold;
 use super::host_call::{HostCall, HostCalls, signature_of_words};
@@ -108,10 +109,11 @@ pub(super) struct Function<'f, 'm> {
     pub(super) loops: Vec<(clif::Block, clif::Block)>,
     /// The block to which `return` jumps in a state of a parser. `None` outside of parsers.
     pub(super) state_end: Option<clif::Block>,
-    /// The values that are in variables of the function. `None` if all values are in the frame.
+    /// The storage of values in variables of the function. `None` if all values are in the frame,
+    /// the packet's working memory.
     pub(super) places: Option<Places<'m>>,
-    /// The first invariant that was found violated while the function was generated. The program is
-    /// refused for it.
+    /// The first violated invariant that was found while the function was generated. If there is
+    /// one, the program is not compiled.
     pub(super) broken: Option<InternalError>,
 }
 
@@ -177,7 +179,7 @@ impl<'f, 'm> Function<'f, 'm> {
     }
 
     /// Records that an invariant of the code generator is violated. The record names the caller of
-    /// this function. [`Function::finish`] then refuses the program, so code that is generated
+    /// this function. [`Function::finish`] then returns an error, so the code that is generated
     /// after the call never runs.
     #[track_caller]
     pub(super) fn broken(&mut self, what: &'static str) {
@@ -192,8 +194,8 @@ impl<'f, 'm> Function<'f, 'm> {
         self.number(0)
     }
 
-    /// Emits a return from the function with the value `how`, a constant of [`flow`]. In a body
-    /// that is inlined, emits a jump to the block that handles `how` instead.
+    /// Emits a return from the function with the value `how`, a constant of [`flow`]. In code that
+    /// is inlined from another body, emits a jump to the block that handles `how` instead.
     pub(super) fn leave(&mut self, how: i64) {
         if self.jump_to_end(how) {
             return;
@@ -220,8 +222,8 @@ impl<'f, 'm> Function<'f, 'm> {
         self.builder.ins().store(flags, value, self.context, offset as i32);
     }
 
-    /// Emits a branch: code that is emitted next runs if the condition holds, and otherwise the
-    /// code that `otherwise` emits. The latter must end in a terminator.
+    /// Emits a branch. If the condition holds, the code that is emitted next runs; otherwise the
+    /// code that `otherwise` emits, which must end in a terminator.
     pub(super) fn unless(&mut self, condition: Value, otherwise: impl FnOnce(&mut Self)) {
         let (fails, goes_on) = (self.builder.create_block(), self.builder.create_block());
         self.builder.set_cold_block(fails);
@@ -239,13 +241,14 @@ impl<'f, 'm> Function<'f, 'm> {
         });
     }
 
-    /// Emits code that ends the parser with the error whose number is `error`.
+    /// Emits code that ends the parser with the error whose number is `error`, which rejects the
+    /// packet.
     pub(super) fn reject(&mut self, error: Value) {
         self.set_context_field(context_offset::ERROR, error);
         self.leave(flow::REJECT);
     }
 
-    /// Emits code that ends the parser with the given error unless the condition holds.
+    /// Emits code that rejects the packet with the given parser error unless the condition holds.
     pub(super) fn reject_unless(&mut self, condition: Value, error: u64) {
         self.unless(condition, |function| {
             let error = function.number(error);

@@ -8,14 +8,14 @@ use cranelift_codegen::ir::{AbiParam, Signature, types};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module};
 
-/// A type of parameters of host functions that generated code passes as one 64-bit word.
+/// A type of host function parameters that generated code passes as one 64-bit word.
 trait Word {}
 
 impl Word for u64 {}
 impl<T> Word for *const T {}
 impl<T> Word for *mut T {}
 
-/// A type of results of host functions that generated code receives as one 64-bit word, or as none.
+/// A type of host function results that generated code receives as one 64-bit word, or as no word.
 trait Returned {
     const HAS_RESULT: bool;
 }
@@ -32,7 +32,7 @@ impl Returned for i64 {
     const HAS_RESULT: bool = true;
 }
 
-/// A host function as generated code sees it.
+/// The properties of a host function that generated code needs to call it.
 #[derive(Clone, Copy)]
 struct HostFunction {
     address: *const u8,

@@ -1,5 +1,5 @@
-//! Generates the choice of the member whose action a packet runs, for entries that refer to members
-//! of an action profile or to groups of a selector.
+//! Generates the choice of an action profile's member for a packet. An entry refers either to one
+//! member, whose action then runs, or to a group of a selector, from which a hash chooses a member.
 
 use super::function::Function;
 use super::variables::Pointer;

@@ -7,7 +7,7 @@ use crate::resolved::{Address, Field, mask};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value, types};
 
-/// The number of bytes above which copying or clearing calls the C library.
+/// The number of bytes above which memory is copied or cleared by a call of the C library.
 const LONG: u32 = 512;
 
 /// Returns the flags of loads and stores. These cannot trap, because generated code only touches
@@ -16,8 +16,8 @@ fn flags() -> MemFlagsData {
     MemFlagsData::new().with_notrap()
 }
 
-/// Returns the flags of loads from memory that no code writes. Such loads are removed if their
-/// results are unused.
+/// Returns the flags of loads from memory that generated code never writes. Such loads are removed
+/// if their results are unused.
 fn flags_of_input() -> MemFlagsData {
     flags().with_readonly().with_can_move()
 }
@@ -69,7 +69,7 @@ impl Function<'_, '_> {
         self.builder.ins().store(flags(), value, to.base, to.offset);
     }
 
-    /// Emits a load as [`Self::load`] does, from memory that no code writes.
+    /// Emits a load as [`Self::load`] does, from memory that generated code never writes.
     pub(super) fn load_input(&mut self, from: Pointer, bytes: u32) -> Value {
         let Pointer { base, offset } = from;
         let size = self.integer(bytes);
@@ -118,7 +118,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Emits a load of `width` bits of a header that reads no byte beyond them.
+    /// Emits a load of `width` bits of a header. It reads no byte that does not contain one of the
+    /// bits.
     fn load_exactly(&mut self, at: Pointer, bit: u32, width: u32) -> Value {
         let from =
             self.builder.ins().iadd_imm_s(at.base, i64::from(at.offset) + i64::from(bit / 8));
@@ -137,8 +138,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Emits the extraction of a number of `width` bits from `loaded`, the bytes that contain it.
-    /// `shift` is the number of bits to its right.
+    /// Emits the extraction of a number of `width` bits from `loaded`, which holds the bytes that
+    /// contain it. `shift` is the number of bits to the right of the number.
     fn out_of_bytes(&mut self, loaded: Value, shift: u32, width: u32, bytes: u32) -> Value {
         let shifted = self.builder.ins().ushr_imm_u(loaded, i64::from(shift));
         self.masked_unless(shifted, width, bytes * 8 - shift)
@@ -175,9 +176,8 @@ impl Function<'_, '_> {
         self.store_scalar(at, before, field.scalar, value);
     }
 
-    /// Emits a copy of a field from one header to another byte by byte, without conversion. Returns
-    /// `false`, and emits nothing, unless both fields have whole bytes of their own and the same
-    /// width.
+    /// Emits a byte-by-byte copy of a field from one header to another. Returns `false`, and emits
+    /// nothing, unless both fields have the same width and share no byte with other fields.
     pub(super) fn copy_field(&mut self, to: Field, from: Field) -> bool {
         let own_bytes = |field: Field| match field.scalar.storage {
             Storage::Packed { bit } if has_own_bytes(bit, field.scalar.width) => Some(bit / 8),
@@ -202,8 +202,8 @@ impl Function<'_, '_> {
     }
 
     /// Emits stores of a number of `bytes` bytes in network byte order that leave neighbouring
-    /// bytes alone. A single wider store would first have to read these, and wait if they were just
-    /// written.
+    /// bytes unchanged. A single wider store would first have to read the neighbouring bytes, and
+    /// would wait if they were just written.
     fn store_bytes(&mut self, at: Pointer, bytes: u32, value: Value) {
         for (offset, size) in chunks(bytes) {
             let behind = bytes - offset - size;
@@ -240,8 +240,8 @@ impl Function<'_, '_> {
         self.store_field(field, both);
     }
 
-    /// Emits a mask of the low `width` bits of a value. Emits nothing if only the low `known` bits
-    /// of the value can be set and the mask would change nothing.
+    /// Emits a mask of the low `width` bits of a value, of which only the low `known` bits can be
+    /// set. Emits nothing if the mask would change nothing.
     fn masked_unless(&mut self, value: Value, width: u32, known: u32) -> Value {
         if width >= known { value } else { self.masked(value, width) }
     }
@@ -292,7 +292,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Emits the load of `width` bits from the packet. All their bytes must be in the packet.
+    /// Emits the load of `width` bits from the packet at the address `from`. All their bytes must
+    /// be in the packet.
     pub(super) fn load_packet(&mut self, from: Value, width: u32) -> Value {
         let bytes = width.div_ceil(8);
         let mut all = self.builder.ins().iconst(types::I64, 0);
@@ -310,8 +311,8 @@ impl Function<'_, '_> {
 }
 
 /// Returns whether the load of a field touches only bytes that exist. `there` is the number of
-/// bytes that exist from the header's first bit on. It is `None` if all bytes of the header and
-/// some more exist.
+/// bytes that exist from the header's first bit on; `None` means all bytes of the header and some
+/// more.
 fn is_within(there: Option<u32>, bit: u32, width: u32) -> bool {
     let loaded = (bit % 8 + width).div_ceil(8).next_power_of_two();
     there.is_none_or(|there| bit / 8 + loaded <= there)

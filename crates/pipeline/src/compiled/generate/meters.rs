@@ -10,9 +10,9 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value};
 
 impl Function<'_, '_> {
-    /// Emits code that executes an element of a meter array and stores the colour. If the index is
-    /// out of range, the field keeps its value if `stays` is set, and otherwise receives the colour
-    /// that the packet had before.
+    /// Emits code that meters the packet with an element of a meter array, and stores the colour in
+    /// a field. If the index is out of range, the field keeps its value if `stays` is set, and
+    /// otherwise receives the packet's previous colour.
     pub(super) fn meter(&mut self, metered: &Metered, index: &Expression, stays: bool) {
         let index = self.expression(index);
         let (id, before, length) = self.metered(metered);
@@ -24,8 +24,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Emits code that executes the direct meter of the entry whose action runs, and stores the
-    /// colour.
+    /// Emits code that meters the packet with the direct meter of the entry whose action runs, and
+    /// stores the colour.
     pub(super) fn entry_meter(&mut self, metered: &Metered, entry: Field) {
         let entry = self.load_field(entry);
         let (id, before, length) = self.metered(metered);
@@ -36,8 +36,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Emits code that stores the colour that an entry's direct meter returned when the entry was
-    /// found.
+    /// Emits the store of the colour that an entry's direct meter returned at the time of the
+    /// lookup.
     pub(super) fn color_of_entry(&mut self, meter: u32, color: Field, to: Field) {
         let color = self.load_field(color);
         let mut block = || self.builder.create_block();
@@ -63,7 +63,8 @@ impl Function<'_, '_> {
     /// Emits code that counts the packet in the direct counter of the entry whose action runs.
     pub(super) fn count_in_entry(
         &mut self,
-        (counter, table): (u32, u32),
+        counter: u32,
+        table: u32,
         entry: Field,
         bytes: Option<&Expression>,
     ) {
@@ -114,8 +115,8 @@ impl Function<'_, '_> {
         self.load(at, 8)
     }
 
-    /// Emits code that executes the direct meters of an entry that was found, and stores the
-    /// colours for statements that read them.
+    /// Emits code that meters the packet with the direct meters of the entry that was found, and
+    /// stores the colours for statements that read them.
     pub(super) fn meter_hit(&mut self, directs: &Directs, entry: Value) {
         for (meter, color, result) in &directs.meters {
             let (id, green) = (self.number(u64::from(*meter)), self.number(0));
@@ -132,9 +133,10 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Emits code that records the entry whose action runs, as the address of the entry's account,
-    /// [`DEFAULT_ENTRY`] or zero. `entry` holds that address and whether an entry was found. If
-    /// `entry` is `None`, no action runs any longer, and the colours of the meters are cleared too.
+    /// Emits code that records the entry whose action runs. The record is the address of the
+    /// entry's counters and timer, [`DEFAULT_ENTRY`] or zero. `entry` holds this address, and
+    /// whether an entry was found. If `entry` is `None`, the action has ended, and the colours of
+    /// the meters are cleared too.
     pub(super) fn set_entry(&mut self, directs: &Directs, entry: Option<(Value, Value)>) {
         let none = self.number(0);
         let value = match entry {
@@ -162,8 +164,8 @@ impl Function<'_, '_> {
         (self.number(u64::from(metered.meter)), before, length)
     }
 
-    /// Emits the store of a meter's colour to a field, or of `otherwise` if the meter returned
-    /// none.
+    /// Emits the store of a meter's colour to a field. If the meter returned no colour, stores
+    /// `otherwise`.
     fn store_color(&mut self, to: Field, color: Value, otherwise: Value) {
         let is_none = self.builder.ins().icmp_imm_s(IntCC::Equal, color, -1);
         let value = self.builder.ins().select(is_none, otherwise, color);

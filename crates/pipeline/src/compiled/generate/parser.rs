@@ -8,8 +8,8 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use cranelift_frontend::Variable;
 
-/// The largest number of states that one parser may pass through, as in the interpreter. A longer
-/// parse fails with `ParserTimeout`.
+/// The largest number of states that a packet may visit in one parser, as in the interpreter. A
+/// longer parse fails with `ParserTimeout`.
 const MAX_STATES: i64 = 65_536;
 
 impl Function<'_, '_> {
@@ -103,8 +103,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Emits a test of whether a value is in a set of a `select` case. Returns `None` if the set
-    /// has all values.
+    /// Emits a test of whether `value` matches a set of a `select` case. Returns `None` if every
+    /// value does.
     fn fits(&mut self, set: &Set, subject: &Subject, value: Value) -> Option<Value> {
         let of = (subject.width, subject.signed);
         Some(match set {

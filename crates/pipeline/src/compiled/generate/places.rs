@@ -1,7 +1,7 @@
-//! The places of values in generated code: in the frame, or in variables of the function as a
+//! The storage of values in generated code: in the frame, or in variables of the function as a
 //! [`Plan`] assigns them. All of the code generator uses this module to read and write values.
 //!
-//! In a function with variables ([`Places`]), calls are inlined, and the inlined bodies end by
+//! In a function with variables ([`Places`]), calls are inlined, and the inlined bodies end with
 //! jumps instead of returns.
 
 use super::function::{Function, context_offset};
@@ -20,16 +20,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem::offset_of;
 use std::ops::Range;
 
-/// The message of the internal error for a function that needs variables but was begun without a
-/// plan.
+/// The message of the internal error for a function that keeps values in variables although it was
+/// begun without the plan that assigns them.
 const NO_PLACES: &str = "a stage that was begun without a plan";
 /// The message of the internal error for a value that is exchanged with the interpreter in a
-/// function with variables, although no plan has values of its shape.
+/// function that keeps values in variables, although the plan covers no value of its shape.
 const NOT_PLANNED: &str = "a value of a shape that no plan has";
-/// The message of the internal error for code of the fused function in another function.
+/// The message of the internal error for an attempt to generate code that only the fused function
+/// may have in another function.
 const NOT_FUSED: &str = "code of the fused function in another stage";
 
-/// The offsets of those fields of the context that are variables in functions that process bursts.
+/// The offsets of those context fields that generated functions for bursts keep in variables.
 const FIELDS: [usize; 11] = [
     context_offset::PACKET,
     context_offset::LENGTH,
@@ -69,8 +70,8 @@ impl<'m> Function<'_, 'm> {
         });
     }
 
-    /// Sets the address of the burst, and the variable that holds the index of the current packet
-    /// in it.
+    /// Sets the address of the burst's columns of keys, and the variable that holds the index of
+    /// the current packet.
     pub(super) fn set_columns(&mut self, burst: Value, index: Variable) {
         match &mut self.places {
             Some(places) => places.columns = Some((burst, index)),
@@ -78,7 +79,7 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Sets whether extracted headers are read from the received packet.
+    /// Sets whether fields of extracted headers are read from the received packet or from its copy.
     pub(super) fn reads_input(&mut self, reads: bool) {
         match &mut self.places {
             Some(places) => places.reads_input = reads,
@@ -118,7 +119,7 @@ impl<'m> Function<'_, 'm> {
         });
     }
 
-    /// Declares that from here on, code parses the packet in the output buffer.
+    /// Declares that the code generated from here on parses the packet in the output buffer.
     pub(super) fn parses_output(&mut self) {
         if let Some(Places { fused: Some(fused), .. }) = &mut self.places {
             fused.output = None;
@@ -132,9 +133,9 @@ impl<'m> Function<'_, 'm> {
         self.fused().is_some()
     }
 
-    /// Returns whether code can use the entries of all tables in their buckets without a check. The
-    /// fused function runs only if this is possible at the start of the burst. It remains possible
-    /// as long as no packet leaves the gate of the tables.
+    /// Returns whether generated code may use the entries of all tables directly in their buckets,
+    /// without a check. The fused function runs only if this is possible at the start of the burst.
+    /// It remains possible as long as no packet leaves the gate of the tables.
     pub(super) fn stays_in_place(&self) -> bool {
         self.is_fused() && self.plan().is_some_and(|plan| !plan.leaves_gate)
     }
@@ -143,7 +144,7 @@ impl<'m> Function<'_, 'm> {
         self.places.as_ref()?.fused.as_ref()
     }
 
-    /// Records which state of the outermost parser is being inlined from here on.
+    /// Records which state of the outermost parser the code generated from here on belongs to.
     pub(super) fn begin_state(&mut self, state: u32) {
         if let Some(Places { fused: Some(fused), ends, .. }) = &mut self.places
             && ends.len() == 1
@@ -154,7 +155,7 @@ impl<'m> Function<'_, 'm> {
     }
 
     /// Ends the inlined parser. Returns the blocks in which it accepts the packet, each with the
-    /// state from which it does. In those blocks, no header has been written yet.
+    /// state that accepts it. In those blocks, no header has been written yet.
     pub(super) fn end_of_parser(&mut self) -> Vec<(Block, u32)> {
         let Some(Places { fused: Some(fused), .. }) = &mut self.places else {
             self.broken(NOT_FUSED);
@@ -165,12 +166,14 @@ impl<'m> Function<'_, 'm> {
     }
 
     /// Begins the code for packets that took a certain path through the parser. The headers in
-    /// `extracted` were extracted, and no header was written. `known` has the headers whose place
-    /// or absence is known, and `payload` is the offset of the payload, if it is known.
+    /// `extracted` were extracted and not changed since. `known` has the headers whose position in
+    /// the packet, or whose absence, is known. `payload` is the offset of the payload, if it is
+    /// known.
     pub(super) fn begin_way(
         &mut self,
         extracted: BTreeSet<Offset>,
-        (known, payload): (BTreeMap<Offset, Known>, Option<u32>),
+        known: BTreeMap<Offset, Known>,
+        payload: Option<u32>,
     ) {
         let Some(Places { fused: Some(fused), .. }) = &mut self.places else {
             return self.broken(NOT_FUSED);
@@ -183,7 +186,8 @@ impl<'m> Function<'_, 'm> {
     }
 
     /// Sets the results of the prefetch stage for a packet whose headers are where that stage
-    /// assumed: the bucket addresses by table, and the tables for which it did a batch lookup.
+    /// assumed them: the bucket addresses by table, and the tables in which it was looked up in a
+    /// batch.
     pub(super) fn set_prefetched(
         &mut self,
         buckets: BTreeMap<u32, Value>,
@@ -210,8 +214,8 @@ impl<'m> Function<'_, 'm> {
         Some(Precomputed { bucket, found })
     }
 
-    /// Returns whether a packed table was searched with the key that the packet still has, because
-    /// no part of the key was written since.
+    /// Returns whether the packet was looked up in a packed table before this function, with the
+    /// key that it still has because no part of the key was written since.
     pub(super) fn is_looked_up_unchanged(&self, number: u32, table: &Table) -> bool {
         self.fused().is_some_and(|fused| {
             fused.looked_up.contains(&number)
@@ -240,14 +244,15 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Removes what is known of a header's place, because the header may move or become invalid.
+    /// Forgets the known position of a header, because the header may move or become invalid.
     fn moved(&mut self, flag: Offset) {
         if let Some(Places { fused: Some(fused), .. }) = &mut self.places {
             fused.known.remove(&flag);
         }
     }
 
-    /// Sets the address of a header's bits, and the address from which code may read them.
+    /// Sets the address of a header's bits, and the address `source` from which code may read them
+    /// instead.
     pub(super) fn point_to(&mut self, flag: Offset, at: Value, source: Value) {
         self.moved(flag);
         if let Some(Places { fused: Some(fused), .. }) = &mut self.places
@@ -273,8 +278,8 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Returns the column of the burst that holds the packets' keys for a packed table and the
-    /// results of the batch lookup, if there is one.
+    /// Returns the position of the burst's column that holds the packets' keys for a packed table
+    /// and the results of their batch lookup. Returns `None` if the table has no batch lookup.
     pub(super) fn found_ahead(&self, number: u32) -> Option<usize> {
         let places = self.places.as_ref().filter(|places| places.ahead.contains(&number))?;
         places.plan.ahead.get(&number).copied()
@@ -300,7 +305,7 @@ impl<'m> Function<'_, 'm> {
         })
     }
 
-    /// Emits the store of the current packet's key to a column of the burst, the low word first.
+    /// Emits the store of the current packet's key to a column of the burst.
     pub(super) fn leave_key(&mut self, column: usize, key: [Value; 2]) {
         let [at, _] = self.in_column(column);
         for (word, place) in key.into_iter().zip([at, at.plus(8)]) {
@@ -308,7 +313,8 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Emits the load of the result of the current packet's lookup from a column of the burst.
+    /// Emits the load of the result that the current packet's batch lookup has left in a column of
+    /// the burst.
     pub(super) fn left_number(&mut self, column: usize) -> Value {
         let [_, found] = self.in_column(column);
         self.load(found, 4)
@@ -327,14 +333,14 @@ impl<'m> Function<'_, 'm> {
         self.places.as_ref().map(|places| places.plan)
     }
 
-    /// Returns the variable of the number at an offset in the frame, or `None` if the number is in
-    /// the frame.
+    /// Returns the variable of the function that holds the number at an offset in the frame.
+    /// Returns `None` if the number is only in the frame (the packet's working memory).
     pub(super) fn slot(&self, offset: Offset) -> Option<Variable> {
         self.places.as_ref().and_then(|places| places.slots.get(&offset).copied())
     }
 
-    /// Returns the variable that points to the first bit of a header, or `None` if the header is in
-    /// the frame.
+    /// Returns the variable that points to the first bit of a header. Returns `None` if the header
+    /// is in the frame, the packet's working memory.
     pub(super) fn header_pointer(&self, flag: Offset) -> Option<Variable> {
         self.places.as_ref().and_then(|places| places.pointers.get(&flag).copied())
     }
@@ -526,9 +532,9 @@ impl<'m> Function<'_, 'm> {
         self.copy_tail(target.plus(bytes), source.plus(bytes), width);
     }
 
-    /// Emits moves of the values in a range of the frame to another range, or clears that range if
-    /// there is no source. Returns `false`, and emits nothing, if all values of the function are in
-    /// the frame.
+    /// Emits moves of the values in a range of the frame to another range. If there is no source,
+    /// emits code that clears the target. Returns `false`, and emits nothing, if all values of the
+    /// function are in the frame.
     pub(super) fn move_variables(&mut self, to: Offset, from: Option<Offset>, bytes: u32) -> bool {
         let Some(plan) = self.plan() else { return false };
         let start = from.unwrap_or(to);
@@ -542,7 +548,7 @@ impl<'m> Function<'_, 'm> {
             })
             .collect();
         for ((offset, _), value) in slots.iter().zip(values) {
-            // The plan gives each value on one side of a move a counterpart on the other.
+            // In the plan, each value on one side of a move has a counterpart on the other side.
             match self.slot(offset - start + to) {
                 Some(variable) => self.builder.def_var(variable, value),
                 None => self.broken("a number that is moved to a place without a variable"),
@@ -571,8 +577,9 @@ impl<'m> Function<'_, 'm> {
         true
     }
 
-    /// Emits the body of a callee inline. Code that is emitted next runs when the body ends
-    /// normally. The caller must emit code for the other ends, which are returned.
+    /// Emits the body of a callee inline. The code that is emitted next runs when the body ends
+    /// normally. The body may also end by `exit`, a rejection or a fault: the caller must emit code
+    /// for the blocks of these ends, which are returned.
     pub(super) fn written_out(&mut self, callee: Callee) -> End {
         let next = self.builder.create_block();
         match &mut self.places {
@@ -603,7 +610,7 @@ impl<'m> Function<'_, 'm> {
         })
     }
 
-    /// Emits a jump to the block for an end, a value of [`flow`], of the innermost inlined body.
+    /// Emits a jump that ends the innermost inlined body in the way `how`, a value of [`flow`].
     /// Returns `false`, and emits nothing, if no body is being inlined.
     pub(super) fn jump_to_end(&mut self, how: i64) -> bool {
         let Some(places) = &mut self.places else { return false };
@@ -634,8 +641,8 @@ impl<'m> Function<'_, 'm> {
     }
 
     /// Emits the body of a callee inline. `behind` emits the code that runs after the body, whether
-    /// the body ends normally, with `exit` or by rejecting the packet. It does not run after a
-    /// fault.
+    /// the body ends normally, with `exit` or by rejecting the packet. That code does not run after
+    /// a fault.
     pub(super) fn call_written_out(&mut self, callee: Callee, behind: &mut dyn FnMut(&mut Self)) {
         let end = self.written_out(callee);
         behind(self);

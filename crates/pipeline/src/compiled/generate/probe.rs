@@ -1,7 +1,7 @@
-//! Generates lookups in packed tables inline. If entries may be used in their buckets, the code
-//! hashes the key and searches its bucket, and the following buckets while they are full. The
-//! lookup falls back to a call of the table's own function if a slot holds the key of a deleted
-//! entry, or if other workers may be writing.
+//! Generates inline lookups in packed tables. If entries may be used in their buckets, the code
+//! hashes the key and searches its bucket, and the following buckets as long as they are full. It
+//! falls back to a call of the table's own function if a slot holds the key of a deleted entry, or
+//! if other workers may be writing.
 
 use super::function::{Function, context_offset};
 use super::variables::{Pointer, Precomputed};
@@ -26,11 +26,11 @@ pub(super) const IS_ALONE: i32 = of_access(offset_of!(Access, is_alone));
 const HITS: i32 = of_access(offset_of!(Access, hits));
 pub(super) const MISSES: i32 = of_access(offset_of!(Access, misses));
 
-/// The number of 32-bit keys in a vector register.
+/// The number of 32-bit keys that fit in a vector register.
 const LANES: usize = 4;
 
-/// The arguments of a lookup: the address of the table's [`TableAccess`], and a key of two words. In
-/// place of a key of more than 128 bits, `low` is its address in memory, and `high` is zero.
+/// The arguments of a lookup: the address of the table's [`TableAccess`], and a key of two words.
+/// If the key has more than 128 bits, `low` is its address in memory, and `high` is zero.
 #[derive(Clone, Copy)]
 pub(super) struct Lookup {
     pub(super) access: Value,
@@ -47,7 +47,7 @@ pub(super) struct LookupEnds {
     pub(super) miss: Block,
 }
 
-/// A slot of a bucket, which contains the entry that was found.
+/// A slot of a bucket that contains the entry that was found.
 #[derive(Clone, Copy)]
 struct FoundSlot {
     /// The address of the bucket.
@@ -68,7 +68,7 @@ impl Function<'_, '_> {
     ) {
         match probe.filter(|_| self.places.is_some()) {
             Some(probe) => match probe.number_bits() {
-                Some(bits) => self.probe_numbered((probe, bits), lookup, ends),
+                Some(bits) => self.probe_numbered(probe, bits, lookup, ends),
                 None => self.probe(probe, (lookup, precomputed), ends),
             },
             None => self.look_up_by_call(lookup, ends),
@@ -134,9 +134,9 @@ impl Function<'_, '_> {
 
         self.builder.switch_to_block(begin);
         if let Some(Precomputed { bucket, found: Some(found) }) = precomputed {
-            self.go_to_entry_found(probe, lookup, (bucket, found), ends.hit);
+            self.go_to_entry_found(probe, lookup, bucket, found, ends.hit);
         }
-        let home = self.home(probe, (lookup, precomputed.map(|precomputed| precomputed.bucket)));
+        let home = self.home(probe, lookup, precomputed.map(|precomputed| precomputed.bucket));
         self.builder.ins().jump(here, &[home.into()]);
 
         self.builder.switch_to_block(here);
@@ -173,13 +173,15 @@ impl Function<'_, '_> {
         self.look_up_by_cold_call(lookup, ends);
     }
 
-    /// Emits a jump to `hit` with an entry that was found before this function, if there is one and
-    /// the table has not changed since. Code that is emitted next runs otherwise.
+    /// Emits code that uses the entry that was found for the packet before this function: it jumps
+    /// to `hit` if there is such an entry and the table has not changed since. Otherwise the code
+    /// that is emitted next runs.
     fn go_to_entry_found(
         &mut self,
         probe: Probe,
         lookup: Lookup,
-        (bucket, found): (Value, Value),
+        bucket: Value,
+        found: Value,
         hit: Block,
     ) {
         let (here, other) = (self.builder.create_block(), self.builder.create_block());
@@ -203,16 +205,18 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(other);
     }
 
-    /// Emits the load of a word that is 1 if a packet has left the gate of the tables since buckets
-    /// were computed, so that tables may have changed, and 0 otherwise.
+    /// Emits the load of a word that is 1 if a packet has left the gate of the tables since bucket
+    /// addresses were computed, and 0 otherwise. Outside the gate, other threads may change the
+    /// tables.
     fn has_left(&mut self) -> Value {
         let has_left = self.context_field(context_offset::HAS_LEFT);
         self.load(Pointer { base: has_left, offset: 0 }, 8)
     }
 
-    /// Emits the address of a key's bucket. A precomputed address is used only if no packet has
-    /// left the gate of the tables since, because the table may have moved.
-    fn home(&mut self, probe: Probe, (lookup, precomputed): (Lookup, Option<Value>)) -> Value {
+    /// Emits the computation of the address of a key's bucket. A precomputed address is used
+    /// instead unless a packet has left the gate of the tables since: outside the gate, the table
+    /// may be moved.
+    fn home(&mut self, probe: Probe, lookup: Lookup, precomputed: Option<Value>) -> Value {
         let Some(precomputed) = precomputed else { return self.bucket(probe, lookup) };
         if self.stays_in_place() {
             return precomputed;
@@ -240,7 +244,7 @@ impl Function<'_, '_> {
 
     /// Emits the lookup of an entry by its number. The low `bits` bits of the number are the slot,
     /// and the others the bucket.
-    fn probe_numbered(&mut self, (probe, bits): (Probe, u32), lookup: Lookup, ends: LookupEnds) {
+    fn probe_numbered(&mut self, probe: Probe, bits: u32, lookup: Lookup, ends: LookupEnds) {
         let mut block = || self.builder.create_block();
         let (here, known, call) = (block(), block(), block());
         self.builder.set_cold_block(call);
@@ -263,8 +267,8 @@ impl Function<'_, '_> {
         self.look_up_by_cold_call(lookup, ends);
     }
 
-    /// Emits the extraction of a slot's action from the header of its bucket. The result is zero
-    /// for an empty slot, and otherwise one more than the action's position.
+    /// Emits the extraction of the action of a slot's entry from the header of its bucket. The
+    /// result is zero for an empty slot, and otherwise the action's position plus one.
     fn action_in(&mut self, probe: Probe, header: Value, slot: Value) -> Value {
         let bits = self.builder.ins().imul_imm_s(slot, i64::from(probe.action_bits()));
         let bits = self.builder.ins().iadd_imm_s(bits, i64::from(Probe::ACTIONS));
@@ -322,7 +326,8 @@ impl Function<'_, '_> {
         self.builder.ins().iadd(buckets, distance)
     }
 
-    /// Emits the address of the bucket after another one. The first bucket follows the last.
+    /// Emits the address of the bucket that follows another one. After the last bucket comes the
+    /// first.
     fn next_bucket(&mut self, access: Value, bucket: Value) -> Value {
         let buckets = self.load(Pointer { base: access, offset: BUCKETS }, 8);
         let mask = self.load(Pointer { base: access, offset: MASK }, 8);

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 pub const WORKER_STACK_BYTES: usize = 8 << 20;
 
 /// The maximum number of bytes of a worker's stack that generated code may take. The rest is for
-/// the callers of the code, and for the host functions that it calls.
+/// the functions that call generated code, and for the host functions that it calls.
 const MAX: u64 = WORKER_STACK_BYTES as u64 / 2;
 
 /// The size in bytes of the return address and the frame pointer, which Cranelift does not include

@@ -13,12 +13,14 @@ use cranelift_codegen::ir::{InstBuilder, Value, types};
 use ir::BinaryOperator;
 
 impl Function<'_, '_> {
-    /// Emits statements in order. Returns whether control never reaches their end.
+    /// Emits statements in order. Returns whether they always leave the block, so that code after
+    /// them is never reached.
     pub(super) fn block(&mut self, block: &Block) -> bool {
         block.iter().any(|statement| self.statement(statement))
     }
 
-    /// Emits a statement. Returns whether control never reaches its end.
+    /// Emits a statement. Returns whether it always leaves the block, so that code after it is
+    /// never reached.
     fn statement(&mut self, statement: &Statement) -> bool {
         match statement {
             Statement::If { condition, then, otherwise } => {
@@ -68,8 +70,8 @@ impl Function<'_, '_> {
         false
     }
 
-    /// Emits the execution of a step by the interpreter, in a function whose values are in
-    /// variables.
+    /// Emits code that lets the interpreter run a step, in a function that keeps values in
+    /// variables. The step's values are stored to the frame before it and loaded after it.
     fn interpret_with_places(&mut self, number: u32) {
         let resolved = self.resolved;
         let Some(step) = resolved.steps.get(number as usize) else {
@@ -94,7 +96,7 @@ impl Function<'_, '_> {
         self.unless(is_next, |function| function.leave(flow::FAULT));
     }
 
-    /// Emits stores to the context that request copies of the packet or another pass.
+    /// Emits stores to the context that request copies of the packet, or another pass.
     fn request(&mut self, Requested { kind, list }: &Requested) {
         let list = match list {
             Some(list) => self.expression(list),
@@ -117,7 +119,8 @@ impl Function<'_, '_> {
         self.store(at, 8, requests);
     }
 
-    /// Emits a host call that may make headers valid or invalid, and so change the packet's length.
+    /// Emits a host call that may make headers valid or invalid, and updates the packet's length by
+    /// the change.
     fn call_with_change(&mut self, call: HostCall, arguments: &[Value]) -> Value {
         let field = context_offset::LENGTH_CHANGE;
         let at = Pointer { base: self.context, offset: field as i32 };
@@ -256,7 +259,7 @@ impl Function<'_, '_> {
             Statement::MeterEntry { meter, entry } => self.entry_meter(meter, *entry),
             Statement::Color { meter, color, to } => self.color_of_entry(*meter, *color, *to),
             Statement::CountEntry { counter, table, entry, bytes } => {
-                self.count_in_entry((*counter, *table), *entry, bytes.as_ref());
+                self.count_in_entry(*counter, *table, *entry, bytes.as_ref());
             }
             Statement::Count { counter, array, index } => {
                 let index = self.expression(index);
@@ -487,8 +490,8 @@ impl Function<'_, '_> {
         });
     }
 
-    /// Emits an assignment of P4. A header that becomes invalid by it keeps the values of its
-    /// fields.
+    /// Emits an assignment of the P4 program. A header that it makes invalid keeps the values of
+    /// its fields.
     fn assign(&mut self, to: Address, from: Address, shape: &Shape) {
         match shape {
             Shape::Scalar(_) | Shape::Wide { .. } | Shape::Varbit { .. } => {
@@ -529,7 +532,7 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Emits the assignment of a header stack's next index.
+    /// Emits the assignment of the index of a header stack's next element.
     fn assign_next(&mut self, to: Address, from: Address) {
         if let (Some(to), Some(from)) = (self.slot(to.offset), self.slot(from.offset)) {
             let next = self.builder.use_var(from);
@@ -565,7 +568,8 @@ impl Function<'_, '_> {
         call_host(self, HostCall::Hash, &arguments)
     }
 
-    /// Emits stores of the fields that the host hashes to the frame, where the host reads them.
+    /// Emits stores to the frame of those fields that the host hashes, because the host reads them
+    /// there.
     fn spill_pieces(&mut self, gather: u32) {
         let resolved = self.resolved;
         let Some(gather) = resolved.gathers.get(gather as usize) else {
@@ -604,8 +608,8 @@ impl Function<'_, '_> {
         self.when(valid, |function| function.copy(to.data, from.data, bytes));
     }
 
-    /// Emits the assignment of a header with a varbit. A target that becomes longer cannot stay
-    /// where it lies in the packet, so it is copied to the frame.
+    /// Emits the assignment of a header with a varbit. The target may become longer and then no
+    /// longer fits where it lies in the packet, so it is copied to the frame.
     fn assign_header_with_tail(&mut self, to: Address, from: Address, bytes: u32) {
         if to == from {
             return;
@@ -636,8 +640,8 @@ impl Function<'_, '_> {
         self.unreachable_if(ends)
     }
 
-    /// Returns the value of a condition on the validity of headers if it is known at compile time,
-    /// otherwise `None`.
+    /// Returns the value of a condition on the validity of headers, or `None` if it is not known at
+    /// compile time.
     fn settled(&self, condition: &Expression) -> Option<bool> {
         match condition {
             Expression::Constant(number) => Some(*number != 0),

@@ -1,6 +1,6 @@
-//! Generates code that applies a table. The key is packed, the entry is looked up, its values are
-//! stored to the action's parameters, the action is called, and the parameters that it changes are
-//! stored back to the entry.
+//! Generates code that applies a table. It packs the key, looks up the entry, and copies the
+//! entry's values to the action's parameters. It then calls the action, and copies the parameters
+//! that the action has changed back to the entry.
 //!
 //! Packed tables are searched inline (`probe`) or by functions of the crate `tables`, which return
 //! the address of the entry's values. All other tables are looked up by a host call, in the tables
@@ -37,12 +37,13 @@ const SEARCH: usize = SEARCHER + offset_of!(Searcher, find);
 const SEARCH_WIDE: usize = SEARCHER + offset_of!(Searcher, find_wide);
 const IS_EMPTY: usize = offset_of!(TableAccess, is_empty);
 
-/// The largest number of actions among which the code chooses by comparisons. For more it uses a
-/// jump table, which must load the target before it can jump.
+/// The largest number of actions among which the code chooses by comparisons. For more actions, it
+/// uses a jump table, which must load the target before it can jump.
 const FEW_ACTIONS: usize = 4;
 
-/// The largest number of tables of a program in which lookups do not test first whether the table
-/// has entries. In a program with few tables they usually have some, and the test only takes time.
+/// The largest number of tables of a program whose lookups do not first test whether the table is
+/// empty. In a program with few tables, the tables usually have entries, and the test only takes
+/// time.
 const FEW_TABLES: usize = 4;
 
 /// The message of the internal error for an action that changes a parameter which it does not have.
@@ -52,7 +53,7 @@ const NO_REFERENCE: &str = "a parameter that an action writes and does not have"
 /// lookups, and once for hits alone.
 const SHORT: usize = 128;
 
-/// A table that is applied, and the fields that receive the results of its lookup.
+/// A table that the program applies, and the fields that receive the results of the lookup.
 #[derive(Clone, Copy)]
 struct Applied<'t> {
     id: u32,
@@ -61,7 +62,7 @@ struct Applied<'t> {
     action_run: Option<Field>,
 }
 
-/// The results of a lookup in a table, which the program may read.
+/// The results of a table lookup that the program may read.
 #[derive(Clone, Copy)]
 struct Results {
     /// The position in the table's list of the action that runs.
@@ -84,14 +85,14 @@ struct Entry<'l> {
     layout: &'l EntryLayout,
     /// The address of the table's [`TableAccess`].
     access: Value,
-    /// The address of the values of the entry or the default action: the packed parameters.
+    /// The address of the packed action parameters of the entry or of the default action.
     values: Value,
     is_hit: Value,
-    /// Whether it is known at compile time that an entry was found, so that it is not the default
+    /// Whether it is known at compile time that this is an entry that was found, not the default
     /// action.
     is_certain: bool,
-    /// The address of the memory with the entry's counters and timers. It is zero if the layout has
-    /// none, or if no entry was found.
+    /// The address of the entry's counters and timer. It is zero if entries have none, or if no
+    /// entry was found.
     owner: Value,
     key: Lookup,
 }
@@ -123,7 +124,7 @@ impl Function<'_, '_> {
         self.begin_action(applied, entry);
         if self.places.is_some() {
             let (branches, none) = self.chosen(table, results.position);
-            self.actions_written_out(applied, (&branches, Some(none)), results, entry);
+            self.actions_written_out(applied, &branches, Some(none), results, entry);
         } else {
             let how = self.action(id, table, results.position, entry);
             self.end_action(applied, results, entry);
@@ -133,7 +134,7 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(end);
     }
 
-    /// Emits code that records which entry's action runs.
+    /// Emits code that records the entry whose action runs next.
     fn begin_action(&mut self, applied: Applied<'_>, entry: Option<Entry<'_>>) {
         // Without an entry here, the host has looked up the table, and it knows the entry.
         if let Some(Entry { layout, owner, is_hit, .. }) = entry {
@@ -169,7 +170,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Emits the application of a table that the interpreter looks up.
+    /// Emits the application of a table that is not packed, in which the interpreter looks up the
+    /// packet.
     fn apply_general(&mut self, applied: Applied<'_>) {
         let Applied { id, table, hit, action_run } = applied;
         let number = self.number(u64::from(id));
@@ -201,9 +203,9 @@ impl Function<'_, '_> {
         self.return_unless_next(how);
     }
 
-    /// Emits the rest of [`Self::apply_general`] with the actions inlined. `found` is the result of
-    /// the host call that looked up the table, and `position` the action's position that it
-    /// contains.
+    /// Emits the second half of [`Self::apply_general`], with the actions inlined. `found` is the
+    /// result of the host call that looked up the packet, and `position` the position of the action
+    /// to run, which that result contains.
     fn general_written_out(&mut self, applied: Applied<'_>, found: Value, position: Value) {
         let Applied { id, table, hit, action_run } = applied;
         let Some(general) = &table.general else {
@@ -262,7 +264,7 @@ impl Function<'_, '_> {
 
     /// Emits the lookup in a packed table. Returns its results, and the entry that was found or the
     /// default action in its place. In short programs, the actions that entries can have are also
-    /// inlined for hits alone, and the code after them continues at `end`.
+    /// inlined a second time for hits alone; the code after these continues at `end`.
     fn find<'l>(
         &mut self,
         applied: Applied<'_>,
@@ -310,7 +312,7 @@ impl Function<'_, '_> {
         };
         match layout.ageing {
             Ageing::None => {}
-            Ageing::Delete => self.expire_if_idle(id, (access, found), miss),
+            Ageing::Delete => self.expire_if_idle(id, access, found, miss),
             Ageing::Notify => {
                 self.restart(found);
             }
@@ -359,13 +361,13 @@ impl Function<'_, '_> {
         (Results { position, is_hit }, Some(entry))
     }
 
-    /// Returns whether code tests if a table has entries before it computes a key.
+    /// Returns whether generated code tests that a table has entries before it computes a key.
     fn tests_for_entries(&self, layout: &EntryLayout) -> bool {
         layout.words_in_memory.is_some() || self.resolved.packed.len() > FEW_TABLES
     }
 
-    /// Emits a jump to `miss` if a table has no entries, so that its key is not computed. Code that is
-    /// emitted next runs otherwise.
+    /// Emits a jump to `miss` if a table has no entries, so that no key is computed. Otherwise, the
+    /// code that is emitted next runs.
     fn miss_if_empty(&mut self, access: Value, miss: Block) {
         let (goes_on, none) = (self.builder.create_block(), self.builder.create_block());
         let is_empty = self.load(Pointer { base: access, offset: IS_EMPTY as i32 }, 8);
@@ -376,8 +378,8 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(goes_on);
     }
 
-    /// Emits the address of the parameters of an entry or of the default action, given the address
-    /// of the bytes that the entry holds.
+    /// Emits the computation of the address of the action parameters of an entry or of the default
+    /// action. `held` is the address of the bytes that the entry holds.
     fn values_at(&mut self, layout: &EntryLayout, held: Value) -> Value {
         if layout.by_address { self.load(Pointer { base: held, offset: 0 }, 8) } else { held }
     }
@@ -399,13 +401,13 @@ impl Function<'_, '_> {
         self.begin_action(applied, Some(entry));
         self.choose(&branches, position, other);
         let results = Results { position, is_hit: entry.is_hit };
-        self.actions_written_out(applied, (&branches, None), results, Some(entry));
+        self.actions_written_out(applied, &branches, None, results, Some(entry));
         self.builder.ins().jump(end, &[]);
         self.builder.switch_to_block(other);
     }
 
-    /// Emits a jump to `hit` with the sample entry that all packets use in a program compiled
-    /// without lookups. Jumps to `miss` if the table is empty.
+    /// Emits a jump to `hit` with the sample entry, which all packets use in a program that is
+    /// compiled without lookups. Emits a jump to `miss` for the case that the table is empty.
     fn sample(&mut self, access: Value, ends: LookupEnds) {
         let action = self.load(Pointer { base: access, offset: DEFAULT_ACTION as i32 }, 8);
         let address = self.builder.ins().iadd_imm_s(access, DEFAULT as i64);
@@ -415,8 +417,8 @@ impl Function<'_, '_> {
         self.builder.ins().brif(is_there, ends.hit, &found, ends.miss, &[]);
     }
 
-    /// Emits code that records the lookup if the action needs it, for `add_entry` or for externs
-    /// that the interpreter runs. [`Self::end_look_up`] ends the record.
+    /// Emits code that records the lookup for actions that refer to it: by `add_entry`, or by
+    /// externs that the interpreter runs. [`Self::end_look_up`] ends the record.
     fn begin_look_up(&mut self, id: u32, entry: Option<Entry<'_>>, action: &TableAction) {
         if let (Some(entry), Some(missed)) = (entry, action.adds) {
             let (none, table) = (self.number(0), self.number(u64::from(id) + 1));
@@ -482,8 +484,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Emits code that counts the packet in the direct counter of the entry whose account is at the
-    /// address `entry`.
+    /// Emits code that counts the packet in the direct counter of an entry. `entry` is the address
+    /// of the entry's counters.
     pub(super) fn count_entry(&mut self, access: Value, entry: Value, length: Value) {
         let one = self.number(1);
         let is_alone = self.load(Pointer { base: access, offset: IS_ALONE }, 8);
@@ -524,8 +526,9 @@ impl Function<'_, '_> {
         self.builder.switch_to_block(end);
     }
 
-    /// Emits the packet's key, and the key to look up. The two differ for tables that match
-    /// prefixes or rules, whose entries are stored by number.
+    /// Emits the packet's key, and the key by which the entry is looked up. The two differ for
+    /// tables that match prefixes or rules: there, entries are stored by the number that a search
+    /// for the packet's key returns.
     fn lookup(
         &mut self,
         (number, access): (u32, Value),
@@ -566,9 +569,10 @@ impl Function<'_, '_> {
         (key, Lookup { low: number, high, ..key })
     }
 
-    /// Emits the search of a table whose entries are found by number. `function` is the offset of the
-    /// search function in the table's access: that for keys in memory is [`SEARCH_WIDE`], and
-    /// ignores the high word. Returns the lookup of the best entry by its number.
+    /// Emits the search of a table whose entries are stored by number. `function` is the offset of
+    /// the search function in the table's access. The function for keys in memory is
+    /// [`SEARCH_WIDE`], which ignores the high word. Returns the lookup of the best entry by its
+    /// number.
     fn search(&mut self, key: Lookup, function: usize) -> Lookup {
         let searcher = self.builder.ins().iadd_imm_s(key.access, SEARCHER as i64);
         let find = self.load(Pointer { base: key.access, offset: function as i32 }, 8);
@@ -714,7 +718,7 @@ impl Function<'_, '_> {
     }
 
     /// Emits [`Self::choose`] for all actions of a table. Returns the blocks of the actions, and
-    /// the block that runs if there is no action.
+    /// the block that runs if no action is chosen.
     fn chosen<'t>(&mut self, table: &'t Table, position: Value) -> (Vec<Branch<'t>>, Block) {
         let branches = self.branches(table, |_| true);
         let none = self.builder.create_block();
@@ -722,7 +726,7 @@ impl Function<'_, '_> {
         (branches, none)
     }
 
-    /// Creates a block for each action of a table that `has_branch` selects.
+    /// Creates a block for each action of a table for which `has_branch` returns true.
     fn branches<'t>(
         &mut self,
         table: &'t Table,
@@ -756,13 +760,14 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Emits the actions inline, each in its block, and then the block for no action if it is
-    /// given. The results of the lookup are stored after each action. Code that is emitted next
-    /// runs after all of them.
+    /// Emits the actions inline, each in its block, and then the block `none` for no action if it
+    /// is given. The results of the lookup are stored after each action. The code that is emitted
+    /// next runs after all of them.
     fn actions_written_out(
         &mut self,
         applied: Applied<'_>,
-        (branches, none): (&[Branch<'_>], Option<Block>),
+        branches: &[Branch<'_>],
+        none: Option<Block>,
         results: Results,
         entry: Option<Entry<'_>>,
     ) {
@@ -801,8 +806,8 @@ impl Function<'_, '_> {
         self.end_action(applied, results, entry);
     }
 
-    /// Emits copies of an entry's values to the parameters of its action. Without an entry, a host
-    /// call has stored them in the frame, and the parameters are loaded from there.
+    /// Emits copies of an entry's action parameters to the parameters of its action. If there is no
+    /// entry, a host call has stored them in the frame, and they are loaded from there.
     fn values_of(&mut self, entry: Option<Entry<'_>>, index: usize, action: &TableAction) {
         let Some(entry) = entry else {
             for (offset, bytes) in in_frame(action.data.iter()) {
@@ -826,8 +831,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Emits code that writes the parameters that an action may change back to the entry. Emits
-    /// nothing if it changes none.
+    /// Emits code that writes those parameters back to the entry that the action may change. Emits
+    /// nothing if there are none.
     fn leave_references(
         &mut self,
         id: u32,
@@ -842,8 +847,8 @@ impl Function<'_, '_> {
         }
     }
 
-    /// Emits the stores of the parameters that an action may have changed, and the end of the
-    /// update of the entry. After a miss, the host ends the update instead.
+    /// Emits the stores to an entry of the parameters that its action may have changed, and the end
+    /// of the update. After a miss, the host ends the update instead.
     fn leave_entry(&mut self, id: u32, entry: &Entry<'_>, index: usize, action: &TableAction) {
         let Some(packed) = entry.layout.actions.get(index) else {
             return self.broken("the packed parameters of an action");

@@ -13,7 +13,7 @@ use cranelift_codegen::ir::{AtomicRmwOp, Block, InstBuilder, MemFlagsData, Value
 impl Function<'_, '_> {
     /// Emits code that removes an entry that has timed out and then jumps to `miss`. Code that is
     /// emitted next runs for other entries.
-    pub(super) fn expire_if_idle(&mut self, id: u32, (access, entry): (Value, Value), miss: Block) {
+    pub(super) fn expire_if_idle(&mut self, id: u32, access: Value, entry: Value, miss: Block) {
         let [restarted, timeout] = [Account::RESTARTED, Account::TIMEOUT]
             .map(|part| self.load(Pointer { base: entry, offset: part as i32 }, 8));
         let now = self.context_field(context_offset::NOW);

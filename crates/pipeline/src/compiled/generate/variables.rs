@@ -1,5 +1,5 @@
-//! The values of a generated function that are in variables, and the facts about the packet that
-//! are known at compile time.
+//! The values that a generated function keeps in variables, and the facts about the packet that are
+//! known at compile time.
 
 use crate::compiled::plan::Plan;
 use crate::resolved::shape::{DATA, Storage};
@@ -9,10 +9,12 @@ use cranelift_frontend::Variable;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// The values of a generated function that are in variables and not in the frame.
+/// The values that a generated function keeps in variables and not in the frame (the packet's
+/// working memory).
 pub(super) struct Places<'p> {
     pub(super) plan: &'p Plan,
-    /// The variable of each number, by the number's offset in the frame.
+    /// The variable of each number, by the number's offset in the frame (the packet's working
+    /// memory).
     pub(super) slots: BTreeMap<Offset, Variable>,
     /// The variable that points to the first bit of each header, by the offset of the header's
     /// validity flag.
@@ -22,19 +24,20 @@ pub(super) struct Places<'p> {
     pub(super) reads_input: bool,
     /// Whether no later code reads the results of checksum verification.
     pub(super) ignores_verification: bool,
-    /// The facts about the current packet that the fused function tracks. `None` in other
-    /// functions.
+    /// The facts about the current packet that are tracked while the fused function is generated.
+    /// `None` while others are.
     pub(super) fused: Option<Fused>,
     /// The variables that hold fields of the context, by the fields' offsets.
     pub(super) fields: Vec<(usize, Variable)>,
-    /// The blocks in which the bodies that are being inlined end, the innermost last.
+    /// The blocks at which the bodies that are being inlined end, the innermost body last.
     pub(super) ends: Vec<End>,
     /// The block to which the code jumps for a packet that cannot be processed.
     pub(super) fault: Block,
-    /// The packed tables in which all packets of the burst have been looked up before this function
+    /// The packed tables in which all packets of the burst were looked up before this function
     /// runs.
     pub(super) ahead: Vec<u32>,
-    /// The address of the burst, and the variable that holds the index of the current packet.
+    /// The address of the burst's columns, and the variable that holds the index of the current
+    /// packet.
     pub(super) columns: Option<(Value, Variable)>,
 }
 
@@ -55,21 +58,21 @@ pub(super) struct Fused {
     pub(super) written: BTreeMap<Offset, Vec<Range<u32>>>,
     /// The headers that were extracted on every path to the current point of the code.
     pub(super) extracted: BTreeSet<Offset>,
-    /// The headers whose offset in the packet, or whose absence, is known. An entry is removed when
-    /// the header may move or become invalid.
+    /// The headers whose offset in the packet is known, or whose absence is. An entry is removed
+    /// when the header may move or become invalid.
     pub(super) known: BTreeMap<Offset, Known>,
     /// The offset of the payload in the packet, if it is known at compile time.
     pub(super) payload: Option<u32>,
-    /// The addresses of buckets in packed tables that the prefetch stage has computed, by the
-    /// tables' numbers. They are for the key that the packet had when it was received.
+    /// The bucket addresses that the prefetch stage has computed, by the numbers of the packed
+    /// tables. They are for the key that the packet had when it was received.
     pub(super) buckets: BTreeMap<u32, Value>,
-    /// The packed tables that were searched before this function for the key that the packet had
-    /// when it was received.
+    /// The packed tables in which the packet was looked up before this function, with the key that
+    /// it had when it was received.
     pub(super) looked_up: BTreeSet<u32>,
-    /// The current state of the outermost parser that is being inlined.
+    /// The state of the outermost parser whose code is being inlined.
     pub(super) state: Option<u32>,
-    /// The blocks in which the outermost parser accepts the packet, each with the state from which
-    /// it does.
+    /// The blocks in which the outermost parser accepts the packet, each with the state that
+    /// accepts it.
     pub(super) accepts: Vec<(Block, u32)>,
 }
 
@@ -85,7 +88,7 @@ pub(super) enum Known {
 
 impl Fused {
     /// Returns whether a header is still where the prefetch stage assumed it in the received
-    /// packet, and none of the given bits of it was written.
+    /// packet, and the given bits of it were not written.
     pub(super) fn lies_as_assumed(&self, flag: Offset, bits: &Range<u32>) -> bool {
         matches!(self.known.get(&flag), Some(Known::At(_)))
             && self.extracted.contains(&flag)
@@ -121,7 +124,7 @@ pub(super) struct End {
     pub(super) reject: Option<Block>,
 }
 
-/// An address from which some bits of a header may be read.
+/// An address from which certain bits of a header may be read.
 #[derive(Clone, Copy)]
 pub(super) struct Readable {
     pub(super) at: Pointer,
@@ -132,22 +135,23 @@ pub(super) struct Readable {
     pub(super) is_input: bool,
 }
 
-/// The places of a header's validity flag and of its bits.
+/// Where a header's validity flag and its bits are stored.
 #[derive(Clone, Copy)]
 pub(super) struct HeaderPlace {
     pub(super) flag: Flag,
     pub(super) data: Pointer,
 }
 
-/// The place of a header's validity flag: a variable of the function, or the frame.
+/// Where a header's validity flag is stored: in a variable of the function, or in the frame (the
+/// packet's working memory).
 #[derive(Clone, Copy)]
 pub(super) enum Flag {
     Memory(Pointer),
     Variable(Variable),
 }
 
-/// The values that were computed for a table's key before its lookup. They are valid only as long
-/// as no packet has left the gate of the tables since.
+/// Values that were computed for a table's key before its lookup. They are valid only until a
+/// packet leaves the gate of the tables, because other threads may then change the tables.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Precomputed {
     pub(super) bucket: Value,
@@ -187,7 +191,7 @@ pub(super) fn data(header: Pointer) -> Pointer {
 }
 
 /// Returns whether the key of a table depends only on constants and on header bits that are where
-/// the prefetch stage assumes them. `lies` returns whether given bits are.
+/// the prefetch stage assumes them. `lies` returns that for given bits.
 pub(super) fn has_known_key(table: &Table, lies: &Lies<'_>) -> bool {
     table.keys.iter().flat_map(Key::values).all(|value| is_known(value, lies))
 }

@@ -62,9 +62,9 @@ impl Interpreter<'_> {
         })
     }
 
-    /// Runs `increment` and `add` of a `CounterArray`, which count in 32 bits and wrap around. A
-    /// dense array has all its elements from the start; a sparse one gets its elements when they
-    /// are counted.
+    /// Runs `increment` or `add` of a `CounterArray`. Its elements have 32 bits and wrap around. A
+    /// dense array has all its elements from the start; a sparse one gets an element when it is
+    /// first counted.
     pub(super) fn count_in_array(
         &mut self,
         call: &Call<'_>,
@@ -89,8 +89,8 @@ impl Interpreter<'_> {
     }
 }
 
-/// Returns the one's complement checksum of data in which `old` was replaced by `new`, given the
-/// checksum before (RFC 1624, equation 3).
+/// Returns the one's complement checksum of data after `old` was replaced by `new`. `checksum` is
+/// the one before (RFC 1624, equation 3).
 fn replaced(checksum: u16, old: &[u8], new: &[u8]) -> u16 {
     !ones_complement_sum(ones_complement_difference(!checksum, old), new)
 }

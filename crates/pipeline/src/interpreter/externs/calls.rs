@@ -23,9 +23,9 @@ pub(crate) fn known(program: &Program, callee: &ExternCallee) -> bool {
     }
 }
 
-/// Returns whether a function runs in programs for an architecture. User-defined architectures have
-/// the functions that only compute: the drivers of other architectures apply the effects of the
-/// other functions on packets and entries.
+/// Returns whether an extern function is available in programs for an architecture. User-defined
+/// architectures have only functions that compute a result. The effects of other functions on
+/// packets and entries are implemented by the drivers of other architectures.
 fn has_function(architecture: &Architecture, function: &ExternFunction) -> bool {
     use ExternFunction as Of;
     let is_v1model = *architecture == Architecture::V1model;
@@ -172,8 +172,8 @@ impl Interpreter<'_> {
         }
     }
 
-    /// Returns whether the metadata of a PSA deparser request the packet path for which `function`
-    /// stands, such as `psa_normal` (PSA specification, section 6).
+    /// Evaluates a function such as `psa_normal`, which tells a PSA deparser whether its metadata
+    /// request the packet path for which the function is named (PSA specification, section 6).
     fn psa_path(&self, call: &Call<'_>, function: &ExternFunction) -> Result<Value, Stop> {
         let flag = |position: usize, field: MetadataField| {
             let Some(Argument::In(expression)) = call.arguments.get(position) else {
@@ -244,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hash_ranges() {
+    fn a_hash_is_reduced_into_its_range() {
         let bits = |number| Value::Bits(Bits::unsigned(32, number));
         let number = |value: Value| value.to_pattern().and_then(|bits| bits.to_u64());
         assert_eq!(number(within(1000, &bits(5), &bits(7))), Some(5 + 1000 % 7));
@@ -253,16 +253,16 @@ mod tests {
     }
 
     #[test]
-    fn log_messages() {
+    fn log_messages_are_filled_in_from_left_to_right() {
         let data = Value::Struct(vec![Value::Bits(Bits::unsigned(8, 7)), Value::Bool(true)]);
         assert_eq!(filled_in("a {} b {} c {}", Some(&data)), "a 7 b true c {}");
         assert_eq!(filled_in("plain", None), "plain");
     }
 
-    /// The functions that run in any program that declares them.
+    /// The functions that are available in any program that declares them.
     const ANYWHERE: [&str; 4] = ["assert", "assume", "log_msg", "static_assert"];
 
-    /// Returns the names of the extern functions that built-in files declare.
+    /// Returns the names of the extern functions that files of built-in architectures declare.
     fn declared(files: &[&str]) -> Vec<&'static str> {
         let declared = files.iter().flat_map(|file| {
             let text = p4lang::arch::file(file).expect("a built-in file").text();
@@ -276,8 +276,9 @@ mod tests {
         declared.collect()
     }
 
-    /// A program may call the functions that its architecture declares, and those that only
-    /// compute. All other functions are refused when the program is loaded.
+    /// Tests that a program may call the functions that its architecture declares, and those that
+    /// only compute a result, and that a program with any other function is refused when it is
+    /// loaded.
     #[test]
     fn each_architecture_has_the_functions_that_its_files_declare() {
         let other = |package: &str| Architecture::Other(package.to_owned());

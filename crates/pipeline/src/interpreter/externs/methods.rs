@@ -153,8 +153,8 @@ impl<'p> Interpreter<'p> {
         Ok(())
     }
 
-    /// Returns the number of bytes that `count` adds: DPDK's argument, or otherwise the packet's
-    /// length.
+    /// Returns the number of bytes that a call of `count` adds: the argument in DPDK's form, and
+    /// otherwise the packet's length.
     fn counted_bytes(&self, call: &Call<'_>, position: usize) -> Result<u64, Stop> {
         match call.arguments.get(position) {
             None | Some(Argument::Absent) => Ok(self.received_length),
@@ -244,9 +244,9 @@ impl<'p> Interpreter<'p> {
         Ok(meters.execute(index, (length, before), now))
     }
 
-    /// Runs the direct meters of the entry that was hit, and stores the colours where the program
-    /// reads them. BMv2 does so before the action (`match_tables.cpp`, `apply_action`), whether or
-    /// not the action reads them.
+    /// Meters the packet with the direct meters of the entry that was hit, and stores the colours
+    /// where the program reads them. As in BMv2, this is done before the action
+    /// (`match_tables.cpp`, `apply_action`), whether or not the action reads them.
     pub(crate) fn execute_direct_meters(&mut self, table: &Table) -> Result<(), Stop> {
         for id in &table.direct_externs {
             if !matches!(self.extern_state(*id)?, ExternState::DirectMeter { .. }) {
@@ -263,9 +263,9 @@ impl<'p> Interpreter<'p> {
         Ok(())
     }
 
-    /// Runs a direct meter of the entry that was hit. Returns the colour, or `None` if there is no
-    /// entry. In BMv2's dialects a meter runs only once per lookup, and later calls return the
-    /// recorded colour.
+    /// Meters the packet with a direct meter of the entry that was hit. Returns the colour, or
+    /// `None` if there is no entry. In BMv2's dialects a meter runs only once per lookup, and later
+    /// calls return the recorded colour.
     pub(crate) fn execute_direct(
         &mut self,
         id: ExternId,
@@ -306,9 +306,9 @@ impl<'p> Interpreter<'p> {
         Ok(Some(color))
     }
 
-    /// Returns the colour and the length that the arguments of a meter's `execute(colour)` or, for
-    /// DPDK, `dpdk_execute(colour, length)` hold. They begin at position `first`. Both calls may
-    /// omit the colour.
+    /// Returns the colour and the length in the arguments of a meter's `execute(colour)` or, for
+    /// DPDK, `dpdk_execute(colour, length)`. These arguments begin at position `first`. Both calls
+    /// may omit the colour.
     fn color_and_length(
         &self,
         call: &Call<'_>,
@@ -324,8 +324,8 @@ impl<'p> Interpreter<'p> {
         Ok((color, self.input_number(call, given.saturating_sub(1))?))
     }
 
-    /// Returns the colour of the packet before a meter, as an argument holds it. It is green if the
-    /// argument is missing.
+    /// Returns the colour that the packet had before a meter, which an argument holds. It is green
+    /// if the argument is missing.
     fn color_before(&self, call: &Call<'_>, position: usize) -> Result<Color, Stop> {
         match call.arguments.get(position) {
             None | Some(Argument::Absent) => Ok(Color::Green),
@@ -462,9 +462,9 @@ impl<'p> Interpreter<'p> {
     }
 
     /// Runs a method of an inline accelerator (PNA specification, section 6.2; DPDK's
-    /// `ipsec_accelerator`). Nothing is encrypted or decrypted: a packet passes an accelerator
-    /// unchanged, which the trace records, and when the packet returns by recirculation the result
-    /// is an error.
+    /// `ipsec_accelerator`). Nothing is encrypted or decrypted: the packet passes the accelerator
+    /// unchanged, which the trace records. When it returns by recirculation, the program reads an
+    /// error as the result.
     fn accelerator(
         &mut self,
         call: &Call<'_>,
@@ -500,7 +500,7 @@ impl<'p> Interpreter<'p> {
     }
 }
 
-/// The entry, or the default entry of a table, whose direct counters and meters a packet uses.
+/// The entry whose direct counters and meters a packet uses, or the default entry of a table.
 enum Owner<'p> {
     Entry(Arc<Stored>),
     Default(&'p TableState),

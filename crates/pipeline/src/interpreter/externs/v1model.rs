@@ -10,7 +10,7 @@ use ir::bits::Bits;
 use ir::{Argument, Expression, ExpressionKind, ExternFunction, Place};
 
 impl Interpreter<'_> {
-    /// Calls a function if it is one of v1model's. Returns whether it is.
+    /// Calls an extern function if it is one of v1model's. Returns whether it is.
     pub(super) fn call_v1model(
         &mut self,
         call: &Call<'_>,
@@ -152,7 +152,7 @@ impl Interpreter<'_> {
     }
 }
 
-/// Returns the variables and fields that an argument names, which a clone is to keep.
+/// Returns the variables and fields that an argument names, whose values a clone must preserve.
 fn data_places(call: &Call<'_>, position: usize) -> Preserved {
     fn collect(expression: &Expression, places: &mut Vec<Place>) {
         match &expression.kind {

@@ -1,5 +1,5 @@
-//! Resolves calls. Arguments are copied to the parameters before the call, and back after it, each
-//! time in the order of the arguments.
+//! Translates calls to the resolved form. Arguments are copied to the parameters before the call,
+//! and back after it, each time in the order of the arguments.
 
 use crate::externs::FlatArray;
 use crate::resolved::place::constant_index;
@@ -9,7 +9,8 @@ use ir::{
     Argument, Direction, ExternId, ExternMethod, ExternType, Place, Projection, TypeId, VariableId,
 };
 
-/// A parameter of a parser, control, action or function that is called.
+/// A parameter of a parser, control, action or function that is called, as distinct from the
+/// argument.
 #[derive(Clone, Copy)]
 pub(in crate::resolved) struct Formal {
     pub(in crate::resolved) variable: VariableId,
@@ -70,8 +71,8 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// Appends the copies of a call's arguments: those to the parameters go to the block before the
-    /// call, and those from the parameters to the block after it. The arguments are in the order of
+    /// Appends the copies of a call's arguments: copies to the parameters are appended to `before`,
+    /// which runs before the call, and copies back to `after`. The arguments are in the order of
     /// the parameters.
     pub(in crate::resolved) fn arguments(
         &mut self,
@@ -174,7 +175,8 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// Resolves argument `position` of a call of an extern, to be evaluated before the call.
+    /// Translates the argument at `position` of an extern call to an expression, which is evaluated
+    /// before the call.
     pub(super) fn input(&mut self, arguments: &[Argument], position: usize) -> Outcome<Expression> {
         match arguments.get(position) {
             Some(Argument::In(value) | Argument::Saved { value, .. }) => self.expression(value),

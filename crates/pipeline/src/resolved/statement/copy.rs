@@ -1,4 +1,5 @@
-//! Resolves assignments of numbers, and of structs, headers and other values with parts.
+//! Translates assignments to the resolved form: of numbers, and of structs, headers and other
+//! values with parts.
 
 use crate::resolved::shape::{DATA, Scalar, Shape, Storage};
 use crate::resolved::{Address, Block, Expression, Field, Outcome, Resolver, Statement};
@@ -27,8 +28,8 @@ impl Resolver<'_> {
         self.assign_parts(found.address, &found.shape, value, out)
     }
 
-    /// Resolves an assignment of P4. A header that becomes invalid by it keeps the values of its
-    /// fields.
+    /// Translates an assignment of the P4 program to statements of the resolved program. A header
+    /// that the assignment makes invalid keeps the values of its fields.
     fn assign_parts(
         &mut self,
         to: Address,
@@ -103,22 +104,23 @@ impl Resolver<'_> {
             return self.refuse(what);
         }
         let length = out.len();
-        let Err(error) = self.initialised((offset, shape), value, out) else { return Ok(()) };
+        let Err(error) = self.initialised(offset, shape, value, out) else { return Ok(()) };
         let why = self.soft(error)?;
         out.truncate(length);
         if let Shape::Wide { width: width @ 65.., .. } = shape {
-            let Err(error) = self.initialise_wide((offset, *width), value, out) else {
+            let Err(error) = self.initialise_wide(offset, *width, value, out) else {
                 return Ok(());
             };
             self.soft(error)?;
             out.truncate(length);
         }
-        self.evaluated(value, (offset, shape), why, out)
+        self.evaluated(value, offset, shape, why, out)
     }
 
     fn initialised(
         &mut self,
-        (offset, shape): (u32, &Shape),
+        offset: u32,
+        shape: &Shape,
         value: &ir::Expression,
         out: &mut Block,
     ) -> Outcome {
@@ -186,8 +188,9 @@ impl Resolver<'_> {
     }
 }
 
-/// Returns whether two values of one type have the same bytes in the frame. A number of more than
-/// 64 bits differs if it is a field of a header, because a field has the header's layout.
+/// Returns whether two layouts of a type represent a value by the same bytes in the frame. They do
+/// not for a number of more than 64 bits if one of them is a field of a header, which has the
+/// header's layout.
 fn is_same(one: &Shape, other: &Shape) -> bool {
     std::mem::discriminant(one) == std::mem::discriminant(other) && one.size() == other.size()
 }

@@ -1,6 +1,6 @@
-//! Resolves the extern objects of PSA and PNA that generated code implements (Internet checksums,
-//! hashes, and the functions that tell a deparser which path a packet takes), and the requests of
-//! v1model for copies and further passes.
+//! Translates calls of those extern objects of PSA and PNA that generated code implements: Internet
+//! checksums, hashes, and the functions that tell a deparser which path a packet takes. Also
+//! translates the requests of v1model for copies and further passes.
 
 use crate::dialect::Dialect;
 use crate::externs::ExternState;
@@ -19,8 +19,8 @@ use ir::{
 };
 
 impl Resolver<'_> {
-    /// Resolves `psa_normal` and similar functions, which return whether a packet takes a certain
-    /// path (PSA specification, section 6).
+    /// Translates a call of `psa_normal` or a similar function, which returns whether a packet
+    /// takes a certain path (PSA specification, section 6).
     pub(super) fn packet_path(
         &mut self,
         function: &ExternFunction,
@@ -62,7 +62,8 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// Resolves the functions of v1model that request copies or another pass of the packet.
+    /// Translates a call of one of v1model's functions that request copies or another pass of the
+    /// packet.
     pub(super) fn request(
         &mut self,
         function: &ExternFunction,
@@ -94,8 +95,8 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// Returns field `of` of the metadata that are argument `position` of a call, or zero if the
-    /// metadata lack the field.
+    /// Returns the field `of` of the metadata in the argument at `position` of a call, or zero if
+    /// the metadata lack the field.
     fn metadata(&mut self, arguments: &[Argument], position: usize, of: Of) -> Outcome<Expression> {
         let Some(Argument::In(metadata)) = arguments.get(position) else {
             return self.refuse("a path of a packet without metadata");
@@ -118,8 +119,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// Resolves the methods of `InternetChecksum`. Each instance has its one's complement sum in a
-    /// field of the frame.
+    /// Translates a call of a method of `InternetChecksum`. The one's complement sum of each
+    /// instance is in a field of the frame (the packet's working memory).
     pub(super) fn internet_checksum(
         &mut self,
         id: ExternId,
@@ -194,8 +195,8 @@ impl Resolver<'_> {
         Ok(field)
     }
 
-    /// Prepends statements to each block of the package that set the sums of all instances of
-    /// `InternetChecksum` to zero.
+    /// Prepends statements to each block of the package that set the sums of all `InternetChecksum`
+    /// instances to zero.
     pub(in crate::resolved) fn begin_sums(&mut self, blocks: &[PackageBlock]) {
         let mut sums: Vec<Field> = self.sums.values().copied().flatten().collect();
         sums.sort_unstable_by_key(|sum| sum.address.offset);
@@ -211,8 +212,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// Returns the number of the gather of the data that an `InternetChecksum` adds or subtracts.
-    /// Refuses data to be subtracted that are not whole 16-bit words.
+    /// Makes a gather of the data that an `InternetChecksum` adds or subtracts, and returns its
+    /// number. Refuses to subtract data that are not whole 16-bit words.
     fn words(&mut self, method: &ExternMethod, arguments: &[Argument]) -> Outcome<u32> {
         let [Argument::In(data)] = arguments else {
             return self.refuse("a sum with other arguments");
@@ -231,7 +232,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Resolves `Hash.get_hash`, with or without a range to which the result is mapped.
+    /// Translates a call of `Hash.get_hash`, with or without a range to which the result is mapped.
     pub(super) fn get_hash(
         &mut self,
         id: ExternId,

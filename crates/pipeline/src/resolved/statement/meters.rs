@@ -1,4 +1,4 @@
-//! Resolves meters, and the direct counters and meters of table entries.
+//! Translates calls of meters, and of the direct counters and meters of table entries.
 //!
 //! An action uses the counters and meters of the entry for which it runs, so generated code keeps
 //! the entry's address while the action runs ([`Directs`]). On a hit, BMv2's switches run all
@@ -10,7 +10,7 @@ use crate::table::EntryLayout;
 use ir::{Argument, ExternId, ExternMethod, ExternType, Place, TableId};
 
 impl Resolver<'_> {
-    /// Returns the fields by which generated code uses the direct counters and meters of a table's
+    /// Returns the fields that generated code uses for the direct counters and meters of a table's
     /// entries, and allocates them on the first call for that table. Returns `None` if the table
     /// has no direct counters or meters, or is not packed.
     pub(in crate::resolved) fn directs_of(&mut self, id: TableId) -> Outcome<Option<Directs>> {
@@ -51,8 +51,8 @@ impl Resolver<'_> {
         Ok(found)
     }
 
-    /// Returns the table whose entries have the direct counter or meter `id`, and the fields by
-    /// which generated code uses all direct counters and meters of that table.
+    /// Returns the table whose entries have the direct counter or meter `id`, and the fields that
+    /// generated code uses for all direct counters and meters of that table.
     fn directs_of_instance(&mut self, id: ExternId) -> Outcome<(TableId, Directs)> {
         let table = self.layout.program.externs.get(id.index()).and_then(|one| one.table);
         let Some(table) = table else { return self.refuse("a counter or meter of no table") };
@@ -62,7 +62,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Resolves `DirectCounter.count` of PSA and PNA.
+    /// Translates a call of PSA's or PNA's `DirectCounter.count`.
     pub(super) fn count_entry(
         &mut self,
         id: ExternId,
@@ -79,7 +79,8 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// Resolves `direct_meter.read` of v1model and `DirectMeter.execute` of PSA and PNA.
+    /// Translates a call of v1model's `direct_meter.read`, or of PSA's or PNA's
+    /// `DirectMeter.execute`.
     pub(super) fn entry_meter(
         &mut self,
         id: ExternId,
@@ -108,7 +109,7 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// Resolves `meter.execute_meter` of v1model and `Meter.execute` of PSA and PNA.
+    /// Translates a call of v1model's `meter.execute_meter`, or of PSA's or PNA's `Meter.execute`.
     pub(super) fn meter(
         &mut self,
         id: ExternId,
@@ -134,8 +135,8 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// Resolves the arguments of a meter's `execute(colour)` or, for DPDK, `dpdk_execute(colour,
-    /// length)`, which begin at position `first`. If a call omits the colour, it is green.
+    /// Translates the arguments of a meter's `execute(colour)` or, for DPDK, `dpdk_execute(colour,
+    /// length)`, which begin at position `first`. If a call omits the colour, green is used.
     fn color_and_length(
         &mut self,
         arguments: &[Argument],

@@ -1,8 +1,8 @@
-//! Resolves the functions of PNA that generated code implements: adding entries, restarting their
-//! timers, and selecting by direction.
+//! Translates calls of those functions of PNA that generated code implements: adding entries,
+//! restarting their timers, and `SelectByDirection`.
 //!
-//! `add_entry` adds an entry with the key of the lookup whose action runs. Generated code records
-//! that lookup if it was a miss in a table to which packets add entries ([`Missed`]).
+//! `add_entry` adds an entry for the lookup whose action runs, with that lookup's key. Generated
+//! code records the lookup if it was a miss in a table to which packets add entries ([`Missed`]).
 
 use crate::dialect::Dialect;
 use crate::resolved::{Added, Block, Expression, Missed, Outcome, Resolver, Statement};
@@ -14,7 +14,7 @@ use ir::{ActionId, Argument, ExpressionKind, ExternFunction, Place, Projection, 
 const STATUS: [u64; 2] = [1, 0];
 
 impl Resolver<'_> {
-    /// Resolves `add_entry` and `add_entry_if`.
+    /// Translates a call of PNA's `add_entry` or `add_entry_if`.
     pub(super) fn add_entry(
         &mut self,
         function: &ExternFunction,
@@ -58,8 +58,8 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// Returns the parameters of the new entry's action: the value of each, its offset in the
-    /// packed parameters, and its size in bytes.
+    /// Returns the arguments of the new entry's action. For each parameter: its value, its offset
+    /// in the packed parameters, and its size in bytes.
     fn added_values(
         &mut self,
         given: Option<&Argument>,
@@ -97,9 +97,9 @@ impl Resolver<'_> {
         Ok(values)
     }
 
-    /// Returns the fields that record the lookup for which packets add entries. Returns `None` if
-    /// generated code cannot look up all tables to which packets add entries; then the interpreter
-    /// adds them.
+    /// Returns the fields that record missed lookups for which packets add entries. Returns `None`
+    /// if generated code does not implement the lookups of all tables to which packets add entries;
+    /// then the interpreter adds the entries.
     pub(in crate::resolved) fn missed(&mut self) -> Outcome<Option<Missed>> {
         if let Some(known) = self.missed {
             return Ok(known);
@@ -134,7 +134,7 @@ impl Resolver<'_> {
         Ok(found)
     }
 
-    /// Resolves `set_entry_expire_time_if` and `update_expire_info`.
+    /// Translates a call of PNA's `set_entry_expire_time_if` or `update_expire_info`.
     pub(super) fn expire_if(
         &mut self,
         function: &ExternFunction,
@@ -156,8 +156,8 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// Resolves `SelectByDirection`, which returns the first of two numbers for packets from the
-    /// network, and the second for packets from the host.
+    /// Translates a call of `SelectByDirection`, which returns the first of two numbers for packets
+    /// from the network, and the second for packets from the host.
     pub(super) fn select_by_direction(
         &mut self,
         arguments: &[Argument],

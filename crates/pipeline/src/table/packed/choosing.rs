@@ -4,9 +4,9 @@
 //! Such an entry holds the address of a [`Chooser`] in place of parameters. Code takes a [`Member`]
 //! from the chooser, with its action and parameters. Entries that run the same member or group
 //! share a chooser, which keeps its address as long as an entry uses it. When a member or group
-//! changes, or a watched port goes up or down, the chooser is rebuilt in place while the gate of
-//! the [`tables::WorkerGroup`] keeps workers out, so that entries need not be visited. The packed
-//! members are copies: the actions remain in their cells, because code here only reads them.
+//! changes, or a watched port goes up or down, the chooser is rebuilt in place, so that entries
+//! need not be visited. Meanwhile, the gate of the [`tables::WorkerGroup`] keeps workers out. The
+//! packed members are copies: the actions remain in their cells, because this code only reads them.
 
 use super::CompiledTable;
 use crate::sync::{lock, read};
@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::mem::offset_of;
 use std::sync::{Arc, Mutex, RwLock};
 
-/// The value that stands for "no action" in place of an action's position.
+/// The number that stands for "no action" instead of an action's position.
 pub(crate) const NO_ACTION: u64 = u32::MAX as u64;
 
 /// The list of members from which machine code chooses one for a packet.
@@ -28,7 +28,7 @@ pub(crate) struct Chooser {
     total: u64,
     /// The number of members, at least 1.
     count: u64,
-    /// The address of the first member; the others follow it in memory.
+    /// The address of the first member. The others follow it in memory.
     first: u64,
     members: Vec<Member>,
 }
@@ -40,7 +40,7 @@ pub(crate) struct Chooser {
 pub(crate) struct Member {
     /// The position of the action in the table's list, or [`NO_ACTION`].
     position: u64,
-    /// The sum of the weights of this member and all members before it.
+    /// The sum of the weights of this member and all members before it in the list.
     up_to: u64,
     values: [u8; 32],
 }
@@ -67,7 +67,7 @@ impl Member {
 /// selector.
 #[derive(Debug)]
 pub(crate) struct Choosing {
-    /// The action that runs for an entry none of whose members can be used.
+    /// The action that runs for an entry if none of its members can be used.
     empty: Option<Arc<ActionCell>>,
     ports_down: Arc<RwLock<BTreeSet<u32>>>,
     choosers: Mutex<Choosers>,
@@ -76,17 +76,18 @@ pub(crate) struct Choosing {
 /// The choosers that exist, and the entries that use them.
 #[derive(Debug, Default)]
 struct Choosers {
-    /// The choosers, by the address of the member's cell or of the group from which each was made.
+    /// The choosers, each by the address of the object from which it was made: a member's cell, or
+    /// a group.
     made: HashMap<usize, Made>,
     /// The key under which each entry is stored, and the address that identifies its chooser in
     /// `made`.
     entries: BTreeMap<EntryHandle, (u128, usize)>,
 }
 
-/// A chooser, with what it was made from.
+/// A chooser, and the member or group from which it was made.
 #[derive(Debug)]
 struct Made {
-    /// The chooser. It has an allocation of its own because entries hold its address.
+    /// The chooser, in an allocation of its own because entries hold its address.
     chooser: Box<Chooser>,
     /// The member or group from which the chooser was made. It is kept alive so that its address,
     /// which identifies the chooser, is not reused.
@@ -103,9 +104,9 @@ impl Choosing {
         Self { empty, ports_down, choosers: Mutex::default() }
     }
 
-    /// Returns the members of a group whose watched ports are up and whose weights are not zero. If
-    /// there are none, returns the action for empty groups. An entry that runs a single action or
-    /// member has only that one.
+    /// Returns the members of a group that can be chosen: those whose watched ports are up and
+    /// whose weights are not zero. If there are none, returns the action for empty groups. For an
+    /// entry that runs a single action or member, returns only that one.
     fn members(&self, layout: &EntryLayout, runs: &Runs) -> Vec<Member> {
         let mut up_to = 0;
         let mut member = |cell: Option<&Arc<ActionCell>>, weight: u32| {
@@ -130,7 +131,7 @@ impl Choosing {
 
 impl Choosers {
     /// Returns the address of the chooser for a member or group, as entries store it. Makes the
-    /// chooser if there is none, and counts one more entry that uses it.
+    /// chooser if there is none, and records that one more entry uses it.
     fn take(&mut self, runs: &Runs, choosing: &Choosing, layout: &EntryLayout) -> [u8; 8] {
         let made = self.made.entry(identity(runs)).or_insert_with(|| {
             let chooser = Box::new(Chooser::new(choosing.members(layout, runs)));
@@ -140,7 +141,8 @@ impl Choosers {
         std::ptr::from_ref(&*made.chooser).expose_provenance().to_ne_bytes()
     }
 
-    /// Counts one entry less that uses a chooser, and drops the chooser if no entry is left.
+    /// Records that one entry less uses a chooser, and drops the chooser if no entry uses it any
+    /// more.
     fn release(&mut self, identity: usize) {
         if let Some(made) = self.made.get_mut(&identity) {
             made.users = made.users.saturating_sub(1);

@@ -1,8 +1,9 @@
-//! The packet-ins that are outstanding over the time of a trial.
+//! The number of packet-ins that wait for an answer (outstanding packet-ins), over the time of a
+//! trial.
 
 use ::probe::outcome::Trial;
 
-/// The number of packet-ins that are outstanding at a time in seconds.
+/// The number of outstanding packet-ins at a time, which is given in seconds.
 #[derive(Clone, Copy)]
 pub(super) struct Sample {
     pub(super) at: f64,
@@ -20,8 +21,8 @@ pub(super) fn samples(trial: &Trial) -> Vec<Sample> {
     all.filter(|sample| sample.at <= series.measure_to_s + 1e-6).collect()
 }
 
-/// Returns the slope of the least-squares line through the samples, in packet-ins per second;
-/// `None` for fewer than two samples.
+/// Returns the slope of the least-squares line through the samples, in packet-ins per second, or
+/// `None` if there are fewer than two samples.
 pub(super) fn slope(samples: &[Sample]) -> Option<f64> {
     let count = samples.len() as f64;
     let mean = |value: fn(&Sample) -> f64| samples.iter().map(value).sum::<f64>() / count;
@@ -31,16 +32,16 @@ pub(super) fn slope(samples: &[Sample]) -> Option<f64> {
     (samples.len() > 1 && square > 0.0).then(|| product / square)
 }
 
-/// Returns the smallest count divided by the largest. Returns `None` if there are no counts, or all
-/// are zero.
+/// Returns the ratio of the smallest count to the largest, which is 1 if all are equal. Returns
+/// `None` if there are no counts, or all are zero.
 pub(super) fn evenness(counts: &[u64]) -> Option<f64> {
     let (least, most) = (counts.iter().min()?, counts.iter().max()?);
     (*most > 0).then(|| *least as f64 / *most as f64)
 }
 
-/// Compares the numbers of outstanding packet-ins of the switches at the last sample of the
-/// measurement. Returns the smallest number divided by the largest, or `None` if a switch has no
-/// such sample, or all numbers are zero.
+/// Returns how evenly a controller serves its switches: the ratio of the smallest to the largest
+/// number of outstanding packet-ins of a switch, at the last sample of the measurement. Returns
+/// `None` if a switch has no such sample, or all numbers are zero.
 pub(super) fn fairness(trial: &Trial) -> Option<f64> {
     let place = samples(trial).len().checked_sub(1)?;
     let counts = trial.per_switch.iter().map(|switch| switch.outstanding.get(place));

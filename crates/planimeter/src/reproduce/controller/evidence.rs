@@ -9,25 +9,26 @@ use super::super::claims::System;
 use super::super::section::{Measured, ratios};
 use crate::reference::Protocol;
 
-/// Returns the value of a metric in each trial of a measured point; empty if a trial has no such
-/// value.
+/// Returns the value of a metric in each trial of a measured point. The list is empty if any trial
+/// lacks the value.
 pub(super) fn rounds(point: &Point, metric: &str) -> Vec<f64> {
     let Some(metric) = Metric::by_name(metric) else { return Vec::new() };
     point.trials.iter().map(|trial| metric.of(trial)).collect::<Option<_>>().unwrap_or_default()
 }
 
-/// A figure of each repetition, or the reason why there is none.
+/// The value of a figure in each repetition, or the reason why there is none.
 pub(super) type Rounds = Result<Vec<f64>, String>;
 
-/// The reason why quick runs do not tell whether packet-ins are lost in the end.
+/// The reason why quick runs cannot tell whether packet-ins are lost for good.
 pub(super) const NEEDS_FULL_RUN: &str =
     "to await all answers takes minutes, which only the full run has";
 
-/// The reason why two protocols cannot be compared with the controllers of package registries.
+/// The reason why the two protocols cannot be compared when controllers of package registries speak
+/// them.
 const TWO_CONTROLLERS: &str =
     "the protocols are spoken by two controllers, so their figures do not compare";
 
-/// Computes a figure of each trial.
+/// Computes a figure from each trial. Returns the reason instead if a trial does not have it.
 pub(super) fn each(trials: &[Trial], figure: impl Fn(&Trial) -> Option<f64>) -> Rounds {
     let rounds: Option<Vec<f64>> = trials.iter().map(figure).collect();
     rounds.ok_or_else(|| "a trial has no value".to_owned())
@@ -45,7 +46,7 @@ fn is_loss_free(trial: &Trial) -> bool {
     Metric::by_name("loss").and_then(|metric| metric.of(trial)) == Some(0.0)
 }
 
-/// The rates at which a controller with one switch saturates.
+/// The rates at which a controller that serves one switch is saturated.
 #[derive(Default)]
 struct Saturation {
     /// The highest offered rate that was answered without loss, in each repetition.
@@ -100,7 +101,8 @@ impl<'m> Claims<'m> {
         Self { measured, system }
     }
 
-    /// Returns whether one controller speaks both protocols, so that they can be compared.
+    /// Returns whether a single controller speaks both protocols, so that the protocols can be
+    /// compared.
     fn is_one_controller(&self) -> bool {
         self.system != System::Registry
     }
@@ -109,7 +111,7 @@ impl<'m> Claims<'m> {
     pub(super) fn put(&mut self, key: &str, figures: Rounds) {
         match figures {
             Ok(figures) => self.measured.rounds(self.system, key, figures),
-            Err(reason) => self.measured.untold(self.system, key, reason),
+            Err(reason) => self.measured.inconclusive(self.system, key, reason),
         }
     }
 
@@ -149,8 +151,9 @@ impl<'m> Claims<'m> {
         put("p4runtime.use-over-cores", shares);
     }
 
-    /// Adds the figures of a controller with 50 switches, one of them relative to a single switch.
-    /// If the probe was the limit, adds that as the reason why a figure is missing.
+    /// Adds the figures of a controller with 50 switches. One of them is relative to the controller
+    /// with a single switch. If the probe was the limit, this is recorded as the reason why a
+    /// figure is missing.
     pub(super) fn put_many_switches(&mut self, points: &[(Protocol, &str, Point)]) {
         let with = |protocol: Protocol, switches: u32, rate: f64, metric: &str| {
             let own = points.iter().find(|(of, _, point)| {
@@ -196,9 +199,9 @@ impl<'m> Claims<'m> {
     }
 
     /// Adds the rates of the paths through the controller. On the path P1, and on P2 without the
-    /// bottleneck, the controller may answer all packet-ins that are offered. Its rates there are
-    /// then lower bounds, with which the claims are harder to meet. On all other paths, the
-    /// controller must be the limit.
+    /// bottleneck, the controller may answer all packet-ins that are offered. The measured rates
+    /// are then lower bounds of its capacity, and the claims are harder to meet with them. On all
+    /// other paths, the controller must be the limit.
     pub(super) fn put_paths(&mut self, plan: &Plan, points: &[Option<&Point>]) {
         let point = |variant: &str, name: &str| {
             let paths = plan.paths.iter().zip(points);

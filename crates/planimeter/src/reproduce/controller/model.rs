@@ -24,7 +24,7 @@ use crate::reference::{Job, Protocol};
 
 const SYSTEM: System = System::Model;
 
-/// The measurement of the modelled controller under one load.
+/// A load under which the modelled controller is measured.
 #[derive(Clone, Copy)]
 struct Case {
     protocol: Protocol,
@@ -35,13 +35,13 @@ struct Case {
     drain: Duration,
 }
 
-/// The trials of a case, with the forecast that follows from the model's queue.
+/// The trials of one load, with the results that the model's queue predicts for it.
 struct Found {
     trials: Vec<Trial>,
     forecast: Forecast,
 }
 
-/// The model, and the results to which its measurements are added.
+/// The model, and the results to which the figures of its measurements are added.
 pub(super) struct Bench<'e> {
     model: Model,
     environment: &'e Environment<'e>,
@@ -67,7 +67,8 @@ impl<'e> Bench<'e> {
         }
     }
 
-    /// Measures a case. Returns `None` if the user interrupts the measurement.
+    /// Measures the modelled controller under the load of a case. Returns `None` if the user
+    /// interrupts the measurement.
     fn measure(&mut self, name: &str, case: &Case) -> Result<Option<Found>, Failure> {
         if self.environment.interrupted() {
             return Ok(None);
@@ -121,8 +122,9 @@ impl<'e> Bench<'e> {
         Claims::new(self.measured, SYSTEM).put(key, rounds);
     }
 
-    /// Returns a load of this many switches, each with packet-ins at this rate per second, with the
-    /// usual lengths of warm-up and measurement. The switches do not send in phase.
+    /// Returns a load of this many switches, each of which sends packet-ins at this rate per
+    /// second, with the usual lengths of warm-up and measurement. The switches do not send in
+    /// phase.
     fn load(&self, switches: u32, rate: f64) -> Load {
         let seconds = if self.environment.quick { 1 } else { 5 };
         let measure = Duration::from_secs(seconds);
@@ -144,7 +146,7 @@ fn original(protocol: Protocol, load: Load) -> Case {
 }
 
 impl Found {
-    /// Returns a metric of each trial divided by the value of the model.
+    /// Returns the value of a metric in each trial, divided by the value that the model predicts.
     fn over(&self, metric: &str, model: Option<f64>) -> Rounds {
         let metric = Metric::by_name(metric).ok_or_else(|| format!("no metric {metric}"))?;
         let model = model.ok_or("the model gives no value")?;
@@ -159,15 +161,16 @@ impl Found {
         self.over("rtt_from_sent.mean", self.forecast.mean_time())
     }
 
-    /// Returns the share of packet-ins that are answered, divided by that of the model.
+    /// Returns the share of packet-ins that are answered in each trial, divided by the predicted
+    /// share.
     fn answered(&self) -> Rounds {
         let loss = Metric::by_name("loss").ok_or("no metric loss")?;
         let model = 1.0 - self.forecast.loss();
         self.each(|trial| loss.of(trial).map(|loss| (1.0 - loss) / model))
     }
 
-    /// Computes a figure of each trial. Returns an error if the probe was the limit of a trial, or
-    /// a trial has no such figure.
+    /// Computes a figure from each trial. Returns the reason instead if the probe was the limit of
+    /// a trial, or a trial does not have the figure.
     fn each(&self, figure: impl Fn(&Trial) -> Option<f64>) -> Rounds {
         if self.trials.iter().any(is_limited_by_probe) {
             return Err("the probe, which shares the machine, was the limit".to_owned());
@@ -175,8 +178,9 @@ impl Found {
         each(&self.trials, figure)
     }
 
-    /// Returns the growth of the packet-ins that are outstanding, divided by that of the model.
-    /// Both are slopes by least squares over the samples of the measurement.
+    /// Returns how fast the number of outstanding packet-ins grows in each trial, divided by the
+    /// predicted growth. Both are slopes of least-squares lines through the samples of the
+    /// measurement.
     fn slope(&self) -> Rounds {
         self.each(|trial| {
             let samples = samples(trial);
@@ -192,8 +196,8 @@ impl Found {
         })
     }
 
-    /// Returns the number of packet-ins that are outstanding in the middle of the measurement,
-    /// divided by that of the model.
+    /// Returns the number of outstanding packet-ins in the middle of each trial's measurement,
+    /// divided by the predicted number.
     fn half(&self) -> Rounds {
         self.each(|trial| {
             let samples = samples(trial);
@@ -202,8 +206,8 @@ impl Found {
         })
     }
 
-    /// Returns the [`fairness`] of each trial, divided by the same ratio of the numbers of
-    /// outstanding packet-ins that the model forecasts for the last sample of the measurement.
+    /// Returns the [`fairness`] of each trial, divided by the same ratio for the numbers of
+    /// outstanding packet-ins that the model predicts at the last sample of the measurement.
     fn fairness(&self) -> Rounds {
         self.each(|trial| {
             let last = samples(trial).last()?.at;
@@ -216,8 +220,8 @@ impl Found {
     }
 }
 
-/// Returns `above` divided by `below` in each repetition. If one of the figures is missing, returns
-/// the reason, or the reason of `above` if both are missing.
+/// Returns the ratio of `above` to `below` in each repetition. If one of the figures is missing,
+/// returns the reason why it is. If both are missing, returns the reason for `above`.
 fn over(above: &Rounds, below: &Rounds) -> Rounds {
     match (above, below) {
         (Ok(above), Ok(below)) => Ok(ratios(above, below)),
@@ -322,7 +326,8 @@ pub(super) fn over_time(bench: &mut Bench<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Measures the paths through the modelled controller, before and after the change.
+/// Measures the paths through the modelled controller, before and after the change that the paper
+/// made to the controller.
 pub(super) fn paths(bench: &mut Bench<'_>) -> Result<(), Failure> {
     let mut rates = Vec::new();
     for (name, variant, answer_after) in [

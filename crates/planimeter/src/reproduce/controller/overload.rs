@@ -13,7 +13,7 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::reference::{Job, Protocol};
 
-/// The results of Fig. 7 at rates that overloaded the paper's controller.
+/// The results for the loads of Fig. 7 that overloaded the paper's controller.
 #[derive(Clone, Copy)]
 pub(super) struct Growth<'r> {
     /// The result at 50 packet-ins per second and switch.
@@ -22,8 +22,8 @@ pub(super) struct Growth<'r> {
     pub(super) hundred: &'r RunResult,
 }
 
-/// Adds the figures by which claims on a controller in overload are judged, or the reasons why
-/// there are none. For this purpose, measures two further loads: one switch that overloads the
+/// Adds the figures by which claims about a controller in overload are judged, or the reasons why
+/// there are none. For these figures, two further loads are measured: one switch that overloads the
 /// controller and, in a full run, many switches with a wait of up to 120 s until all packet-ins are
 /// answered.
 pub(super) fn put(
@@ -86,19 +86,20 @@ pub(super) fn put(
     Ok(())
 }
 
-/// A load beside those of Fig. 7.
+/// A load that is measured in addition to those of Fig. 7.
 struct Load<'a> {
     /// The name of the run directory.
     name: &'a str,
     switches: u32,
-    /// The packet-ins per second and switch.
+    /// The number of packet-ins per second and switch, as a setting of the probe.
     rate: &'a str,
-    /// The length of the measurement.
+    /// The duration of the measurement, as a setting of the probe.
     measure: &'a str,
 }
 
 impl Load<'_> {
-    /// Measures a load over P4Runtime. Returns `None` if the user interrupts the measurement.
+    /// Measures the controller under a load over P4Runtime. Returns `None` if the user interrupts
+    /// the measurement.
     fn measure(
         &self,
         measured: &mut Measured,
@@ -149,15 +150,16 @@ fn overloaded(result: &RunResult) -> Result<&Point, String> {
     Ok(point)
 }
 
-/// Returns the mean time of the packet-ins that were answered in the window, in seconds.
+/// Returns the mean response time of the packet-ins that were answered within the measurement
+/// window, in seconds.
 fn time_in_window(trial: &Trial) -> Option<f64> {
     Metric::by_name("rtt_in_window.mean")?.of(trial)
 }
 
 /// Returns the mean response time in the measurement window, divided by the mean waiting time in an
-/// ideal queue. Packet-ins arrive in this queue at the offered rate from the start of the window
-/// on, and leave it in order at the measured rate. A packet-in that leaves at time t has waited t
-/// (1 - measured / offered). Over a window of length T, the mean is T / 2 (1 - measured / offered).
+/// ideal queue. In this queue, packet-ins arrive at the offered rate from the start of the window
+/// on, and leave in order at the measured rate. A packet-in that leaves at time t has waited t (1 -
+/// measured / offered). Over a window of length T, the mean is T / 2 (1 - measured / offered).
 /// Returns `None` if this mean is not above zero.
 fn over_queue(trial: &Trial, offered: f64) -> Option<f64> {
     let series = &trial.series;
@@ -166,14 +168,14 @@ fn over_queue(trial: &Trial, offered: f64) -> Option<f64> {
     (of_queue > 0.0).then_some(time_in_window(trial)? / of_queue)
 }
 
-/// Returns the growth of the outstanding packet-ins, per switch and second.
+/// Returns how fast the number of outstanding packet-ins grows, per switch and second.
 fn growth_per_switch(trial: &Trial) -> Option<f64> {
     Some(slope(&samples(trial))? / f64::from(SWITCHES))
 }
 
-/// Returns the greatest deviation of a count from the straight line through the first and the last
-/// sample, divided by the count of the last sample. Returns `None` for fewer than two samples, or
-/// if the last count is zero.
+/// Returns how far the growth of the backlog is from linear: the largest deviation of a sample's
+/// count from the straight line through the first and the last sample, divided by the count of the
+/// last sample. Returns `None` if there are fewer than two samples, or if the last count is zero.
 fn bend(samples: &[Sample]) -> Option<f64> {
     let (first, last) = (samples.first()?, samples.last()?);
     let rise = (last.count - first.count) / (last.at - first.at);

@@ -1,5 +1,6 @@
-//! The controllers of package registries that the figures of the P4RCProbe paper are measured with:
-//! os-ken over OpenFlow and finsy over P4Runtime, each with the learning switch among the examples.
+//! The controllers of package registries with which the figures of the P4RCProbe paper are
+//! measured: os-ken over OpenFlow and finsy over P4Runtime, each with the learning switch among the
+//! examples.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +13,7 @@ use crate::reference::Protocol;
 
 /// A controller of a package registry, and the example that makes it a learning switch.
 struct Program {
-    /// The name of the package, and of its folder below the folder of the peers.
+    /// The name of the package, and of its folder below the folder of installed controllers.
     name: &'static str,
     protocol: Protocol,
     /// The path of the example in the repository. Its copy has the same path below the temporary
@@ -59,7 +60,7 @@ struct Installed {
     program: &'static Program,
     /// The version of the package, such as `os-ken 4.2.2`.
     version: String,
-    /// The options by which the probe reaches and restarts the controller.
+    /// The options by which the probe connects to the controller and restarts it.
     options: Yours,
 }
 
@@ -151,7 +152,8 @@ impl Registry {
         own.next().map(|one| &one.options)
     }
 
-    /// Returns the names of the installed controllers with their versions; empty if there are none.
+    /// Returns the names of the installed controllers with their versions (empty if there are
+    /// none).
     pub(super) fn words(&self) -> String {
         let versions: Vec<&str> = self.controllers.iter().map(|one| one.version.as_str()).collect();
         versions.join(" and ")
@@ -197,7 +199,8 @@ pub(super) fn peers() -> PathBuf {
     std::path::absolute(&folder).unwrap_or(folder)
 }
 
-/// Returns the name and version of an installed package, from the list by which it was installed.
+/// Returns the name and version of an installed package, read from the list with which it was
+/// installed.
 fn version(place: &Path) -> Option<String> {
     let text = std::fs::read_to_string(place.join("installed.txt")).ok()?;
     let mut lines = text.lines().filter(|line| !line.starts_with('#'));

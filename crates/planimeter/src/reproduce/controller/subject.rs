@@ -1,5 +1,5 @@
-//! The controllers that the figures of the P4RCProbe paper are measured with: the reference
-//! controller, those of package registries, and one of the user's.
+//! The controllers with which the figures of the P4RCProbe paper are measured: the reference
+//! controller, those of package registries, and the user's.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -40,16 +40,16 @@ pub(crate) struct Yours {
     /// Settings of the probe for your controller
     ///
     /// Settings of the probe for your controller: a file as `planimeter probe --config` reads it,
-    /// with its pipeconf, time-outs, process and the like. Switches, rates and the plan are those of
-    /// the figures.
+    /// with its pipeconf, time-outs, process and the like. Switches, rates and the plan are those
+    /// of the figures.
     #[arg(long, value_name = "FILE")]
     controller_config: Option<PathBuf>,
 }
 
 impl Yours {
-    /// Returns the options for a controller that `restart` starts, also before the first
-    /// measurement. It listens at `openflow` for OpenFlow switches; without that address, it speaks
-    /// P4Runtime. `settings` is a file with the probe's settings.
+    /// Returns the options for a controller that the command `restart` starts, also before the
+    /// first measurement. The controller listens at `openflow` for OpenFlow switches, or speaks
+    /// P4Runtime if that is `None`. `settings` is a file with settings of the probe.
     pub(super) fn restarted(openflow: Option<String>, restart: String, settings: PathBuf) -> Self {
         Self {
             p4runtime: openflow.is_none(),
@@ -61,7 +61,8 @@ impl Yours {
         }
     }
 
-    /// Returns the protocols over which the controller is measured; empty if none is named.
+    /// Returns the protocols over which the user's controller is measured (empty if the user names
+    /// no controller).
     pub(crate) fn protocols(&self) -> Vec<Protocol> {
         let openflow = self.controller.as_ref().map(|_| Protocol::OpenFlow);
         let has_p4runtime = self.p4runtime || self.onos_rest.is_some();
@@ -92,8 +93,8 @@ impl Yours {
         Ok(())
     }
 
-    /// Returns the options that name the user's controller, as they are typed; empty without one. A
-    /// run that continues this one must have the same options.
+    /// Returns the options that name the user's controller, as they are typed (empty if there is
+    /// none). A run that continues this one must have the same options.
     pub(crate) fn words(&self) -> String {
         let flag = |name: &str, value: &Option<String>| {
             value.as_ref().map(|value| format!("{name} {value}"))
@@ -128,8 +129,8 @@ impl Yours {
     }
 
     /// Returns the settings of the probe for a measurement of this controller. The settings of the
-    /// job have precedence over the user's file, except `timing.settle`, for which the file (or
-    /// else a default of 5 s) decides.
+    /// job override those in the user's file, except `timing.settle`, which is that of the file, or
+    /// 5 s if the file does not set it.
     fn settings(&self, job: &Job<'_>) -> Settings {
         let mut settings = Settings::new();
         // A real controller learns its switches and compiles its code while it runs, so it needs
@@ -166,17 +167,17 @@ pub(super) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// A setting of a measurement that depends on the run and on the controller.
+/// A setting of a measurement that depends on the kind of run and of controller.
 pub(super) struct Setting<T> {
-    /// The setting with `--quick`.
+    /// The setting for quick runs (`--quick`).
     pub(super) quick: T,
-    /// The setting of full runs.
+    /// The setting for full runs.
     pub(super) full: T,
     /// The setting for controllers of package registries.
     pub(super) registry: T,
 }
 
-/// A controller that is measured.
+/// A controller with which the figures are measured.
 #[derive(Clone, Copy)]
 pub(super) enum Subject<'a> {
     Reference,
@@ -193,8 +194,8 @@ impl Subject<'_> {
         }
     }
 
-    /// Returns the setting for this controller. Controllers of package registries are measured in
-    /// full runs only, and less extensively, because they are slower.
+    /// Returns that value of a setting which applies to this controller. Controllers of package
+    /// registries are measured in full runs only, and less extensively, because they are slower.
     pub(super) fn choose<T>(self, environment: &Environment<'_>, setting: Setting<T>) -> T {
         match self {
             Self::Registry(_) => setting.registry,
@@ -203,8 +204,8 @@ impl Subject<'_> {
         }
     }
 
-    /// Returns the protocols over which the controller is measured, with their keys in the files of
-    /// published values.
+    /// Returns the protocols over which the controller is measured, each with its key in the files
+    /// of published values.
     pub(super) fn protocols(self) -> Vec<(Protocol, &'static str)> {
         let protocols = match self {
             Self::Reference => Protocol::BOTH.to_vec(),

@@ -14,9 +14,9 @@ use crate::failure::Failure;
 /// The measurements of one round of a campaign, with the model that was derived from them and its
 /// verification.
 struct Round {
-    /// The round with all of its packets.
+    /// The measurements of the round with all packets.
     all: Campaign,
-    /// The round without the packets that stalls of the host made late.
+    /// The measurements of the round without the packets that stalls of the host delayed.
     quiet: Campaign,
     model: Model,
     verification: Verification,
@@ -62,8 +62,8 @@ impl Round {
         self.costs(names).into_iter().reduce(f64::max)
     }
 
-    /// Returns the greatest cost of any function at the median, divided by the median delay of the
-    /// baseline.
+    /// Returns the largest increase of the median delay that any function causes, as a share of the
+    /// median delay of the baseline.
     fn greatest_share(&self) -> Option<f64> {
         let under = self.under()?;
         let levels = &under.f0.profile.levels;
@@ -111,7 +111,7 @@ const SINGLE_FIELDS: [&str; 3] = ["tp-dst", "dl-dst", "masked-nw-dst"];
 const VLAN: [&str; 2] = ["strip-vlan", "set-vlan-id"];
 const NETWORK: [&str; 3] = ["set-nw-src", "set-nw-tos", "set-tp-src"];
 
-/// A figure by which a part of a claim is judged.
+/// A figure by which a part of a claim is judged, and the function that computes it.
 struct PartFigure {
     /// The key of the part.
     key: &'static str,
@@ -122,7 +122,7 @@ fn ratio(above: Option<f64>, below: Option<f64>) -> Option<f64> {
     Some(above? / below?)
 }
 
-/// The figures for the claims on the device whose functions have costs.
+/// The figures for the claims on that device of the paper whose functions have noticeable costs.
 const OF_COSTS: [PartFigure; 8] = [
     PartFigure {
         key: "match.all-over-five-tuple",
@@ -149,7 +149,7 @@ const OF_COSTS: [PartFigure; 8] = [
     PartFigure { key: "interpreter.worst-mean", of: Round::worst_mean },
 ];
 
-/// The figures for the claims on the device whose functions cost next to nothing.
+/// The figures for the claims on that device of the paper whose functions cost next to nothing.
 const OF_HARDWARE: [PartFigure; 3] = [
     PartFigure { key: "compiled.greatest-cost", of: Round::greatest_share },
     PartFigure { key: "compiled.worst.median", of: Round::worst_at_median },
@@ -159,12 +159,13 @@ const OF_HARDWARE: [PartFigure; 3] = [
 /// The key of the figure on the spread of delays.
 const SPREAD: &str = "spread.cell-over-baseline";
 
-/// The figures that one system measures, and the system.
+/// The figures that the measurements of one system yield.
 pub(super) struct Figures {
     pub(super) system: System,
-    /// Whether the system stands for the device whose functions have costs.
+    /// Whether the system stands for that device of the paper whose functions have noticeable
+    /// costs.
     pub(super) of_costs: bool,
-    /// Whether the system stands for the device whose functions cost next to nothing.
+    /// Whether the system stands for that device of the paper whose functions cost next to nothing.
     pub(super) of_hardware: bool,
 }
 
@@ -174,17 +175,17 @@ impl Figures {
         of_costs.chain(OF_HARDWARE.iter().filter(|_| self.of_hardware))
     }
 
-    /// Stores the reason why none of the figures, including that on the spread, can be judged.
-    pub(super) fn untold(&self, measured: &mut Measured, reason: &str) {
+    /// Records the reason why none of the figures, including that on the spread, can be judged.
+    pub(super) fn inconclusive(&self, measured: &mut Measured, reason: &str) {
         let keys = self.all().map(|figure| figure.key);
         for key in keys.chain(self.of_costs.then_some(SPREAD)) {
-            measured.untold(self.system, key, reason);
+            measured.inconclusive(self.system, key, reason);
         }
     }
 
-    /// Adds the figures to `measured`, each with one value for each round of a campaign in memory.
-    /// If stalls of the host determine even the medians, adds that as the reason why there are
-    /// none.
+    /// Adds the figures of a campaign in memory to `measured`, each with one value for each round.
+    /// If stalls of the host determine even the medians, this is recorded as the reason why there
+    /// are no figures.
     pub(super) fn put_quiet(
         &self,
         measured: &mut Measured,
@@ -194,10 +195,10 @@ impl Figures {
     ) {
         let of = |round| Round::of(all.round(round, rounds), quiet.campaign.round(round, rounds));
         let parts: Result<Vec<Round>, Failure> = (0..rounds).map(of).collect();
-        let (Ok(parts), Some(highest)) = (parts, quiet.highest_told()) else {
+        let (Ok(parts), Some(highest)) = (parts, quiet.highest_attributed()) else {
             let reason = "stalls of the host decide even median delays: a quieter machine is needed, or more packets (without \
                           --quick)";
-            return self.untold(measured, reason);
+            return self.inconclusive(measured, reason);
         };
         self.put(measured, &parts);
         if self.of_costs {
@@ -207,9 +208,9 @@ impl Figures {
         }
     }
 
-    /// Adds the figures to `measured`, each with one value for each round of a campaign on a
-    /// network. The spread of delays cannot be judged there, because no control windows show the
-    /// stalls of the host.
+    /// Adds the figures of a campaign on a network to `measured`, each with one value for each
+    /// round. The spread of delays cannot be judged, because no control windows show the stalls of
+    /// the host.
     pub(super) fn put_all(
         &self,
         measured: &mut Measured,
@@ -221,7 +222,7 @@ impl Figures {
         self.put(measured, &parts);
         if self.of_costs {
             let reason = "on a network no control window stands beside a packet, which would show the stalls of the host";
-            measured.untold(self.system, SPREAD, reason);
+            measured.inconclusive(self.system, SPREAD, reason);
         }
         Ok(())
     }

@@ -1,5 +1,5 @@
-//! The quantiles of delays (levels) that a measurement in memory can state of the pipeline. Beyond
-//! a certain quantile, stalls of the host determine the delays.
+//! The quantiles of delays (levels) at which a measurement in memory says something about the
+//! pipeline. Beyond a certain quantile, stalls of the host determine the delays.
 
 use ::device::campaign::{Campaign, CellId, Picoseconds};
 use ::device::verify::Verification;
@@ -13,13 +13,13 @@ use statistics::{Ordered, Unit};
 use super::super::section::Measured;
 use crate::environment::{SEED, seconds};
 
-/// The quantiles beyond the median that are compared, as shares of packets.
+/// The quantiles above the median at which delays are compared, as shares of packets.
 const SHARES: [f64; 8] = [0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999];
 
-/// A campaign without the packets that stalls of the host made late, and the stalls.
+/// A campaign without the packets that stalls of the host delayed, and the stalls.
 pub(super) struct Quiet {
     pub(super) campaign: Campaign,
-    /// The stalls; `None` if the campaign has no control windows.
+    /// The stalls of the host, or `None` if the campaign has no control windows to detect them.
     stalls: Option<Stalls>,
 }
 
@@ -30,20 +30,20 @@ impl Quiet {
         Self { campaign, stalls }
     }
 
-    /// Returns whether the quantile `share` of the delays is due to the pipeline, and not to stalls
-    /// of the host, in all cells. Returns false if the campaign has no control windows.
-    pub(super) fn told(&self, share: f64) -> bool {
-        self.stalls.as_ref().is_some_and(|stalls| stalls.told(share))
+    /// Returns whether, in all measured combinations, the pipeline and not the host determines this
+    /// quantile of the delays. Returns false if the campaign has no control windows.
+    pub(super) fn is_attributed(&self, share: f64) -> bool {
+        self.stalls.as_ref().is_some_and(|stalls| stalls.is_attributed(share))
     }
 
-    /// Returns the highest of the compared quantiles up to which all are the pipeline's; `None` if
-    /// not even the median is.
-    pub(super) fn highest_told(&self) -> Option<f64> {
+    /// Returns the highest of the compared quantiles up to which the pipeline determines all of
+    /// them, or `None` if the host determines even the median.
+    pub(super) fn highest_attributed(&self) -> Option<f64> {
         let shares = std::iter::once(0.5).chain(SHARES);
-        shares.take_while(|share| self.told(*share)).last()
+        shares.take_while(|share| self.is_attributed(*share)).last()
     }
 
-    /// Returns the settings for a model of all compared quantiles, and of minimum, mean and
+    /// Returns the settings for a model with all compared quantiles, the minimum, the mean and the
     /// maximum.
     pub(super) fn settings() -> Settings {
         let mut levels = vec![Level::Minimum, Level::Median, Level::Mean];
@@ -52,7 +52,7 @@ impl Quiet {
         Settings { levels, ..Settings::default() }
     }
 
-    /// Returns sentences for the report that say which packets were left out, and why.
+    /// Returns sentences for the report on the packets that were left out, and on the reason.
     pub(super) fn remarks(&self) -> Vec<String> {
         let Some(stalls) = &self.stalls else { return Vec::new() };
         let count = |origin: TailOrigin| {
@@ -68,7 +68,8 @@ impl Quiet {
             Some("yes") => "Interrupts are marked by the processor.".to_owned(),
             _ => "Interrupts: marks not available; only slow control windows show them.".to_owned(),
         };
-        let highest = self.highest_told().and_then(Percentile::of_share).map(Level::Percentile);
+        let highest =
+            self.highest_attributed().and_then(Percentile::of_share).map(Level::Percentile);
         let highest = match highest {
             Some(level) => format!("Quantiles are told up to {level}"),
             None => "Not even the median is told".to_owned(),
@@ -92,9 +93,9 @@ impl Quiet {
         ]
     }
 
-    /// Compares the spread of the delays of each cell with that of the baseline, and returns the
-    /// ratio that is farthest from 1. The spread is the difference between the quantile `share` and
-    /// the smallest delay. Returns `None` if a spread is missing or zero.
+    /// Compares the spread of the delays of each measured combination with that of the baseline,
+    /// and returns the ratio that differs most from 1. The spread is the difference between the
+    /// quantile `share` and the smallest delay. Returns `None` if a spread is missing or zero.
     pub(super) fn farthest_spread(campaign: &Campaign, share: f64) -> Option<f64> {
         let spread = |cell: CellId| {
             let delays = Ordered::of(campaign.delays(cell));
@@ -111,8 +112,9 @@ impl Quiet {
         ratios.into_iter().max_by(|one, other| one.ln().abs().total_cmp(&other.ln().abs()))
     }
 
-    /// Adds the worst error at each level, a chart of the errors, and one of the baseline's delays
-    /// to the results of an experiment. `exhibits` names the exhibit on costs and that on errors.
+    /// Adds to the results of an experiment the worst error at each level, a chart of the errors,
+    /// and a chart of the baseline's delays. `exhibits` contains the names of two exhibits of the
+    /// paper: the one on costs, and the one on errors.
     pub(super) fn put(
         &self,
         measured: &mut Measured,
@@ -121,8 +123,9 @@ impl Quiet {
     ) {
         let [costs, errors] = exhibits;
         for level in verification.levels.iter().filter(|one| one.level != Level::Maximum) {
-            let told = level.level.share().is_none_or(|share| share == 0.0 || self.told(share));
-            let cell = match told {
+            let is_attributed =
+                level.level.share().is_none_or(|share| share == 0.0 || self.is_attributed(share));
+            let cell = match is_attributed {
                 true => Value::new(level.worst_absolute, Unit::Fraction).into(),
                 false => Cell::text("not told: stalls of the host decide"),
             };
@@ -140,8 +143,8 @@ impl Quiet {
             let share = level.level.share().filter(|share| *share > 0.0 && *share < 1.0)?;
             Some((share, Value::new(level.worst_absolute, Unit::Fraction)))
         });
-        let told = levels.filter(|(share, _)| self.told(*share));
-        let own = told.map(|(share, value)| (place(share), value));
+        let attributed = levels.filter(|(share, _)| self.is_attributed(*share));
+        let own = attributed.map(|(share, value)| (place(share), value));
         let bound = Value::new(0.01, Unit::Fraction);
         let published = [0.5, SHARES[SHARES.len() - 1]].map(|share| (place(share), bound));
         let lines = vec![
@@ -154,18 +157,21 @@ impl Quiet {
         Figure::plot(plot, "Levels that stalls of the host decide have no error.")
     }
 
-    /// Returns a chart of the baseline's quantiles, in which those that the host decides are grey.
+    /// Returns a chart of the quantiles of the baseline's delay. Those that the host determines are
+    /// grey.
     fn baseline(&self) -> Option<Figure> {
         let description = &self.campaign.description;
         let baseline = description.ids().find(|id| description.cell(*id).functions.is_empty())?;
         let delays: Ordered<Picoseconds> = Ordered::of(self.campaign.delays(baseline));
         let quantile = |share: f64| Some((share, seconds(delays.tail_at(share)?)));
         let quantiles = std::iter::once(0.5).chain(SHARES).filter_map(quantile);
-        let (told, untold): (Vec<_>, Vec<_>) = quantiles.partition(|(share, _)| self.told(*share));
+        let (attributed, decided_by_host): (Vec<_>, Vec<_>) =
+            quantiles.partition(|(share, _)| self.is_attributed(*share));
         let points = |of: Vec<(f64, Value)>| of.into_iter().map(|(share, at)| (place(share), at));
         let lines = vec![
-            Line::of_values("baseline", Origin::Measured, points(told)),
-            Line::of_values("decided by the host", Origin::Measured, points(untold)).inconclusive(),
+            Line::of_values("baseline", Origin::Measured, points(attributed)),
+            Line::of_values("decided by the host", Origin::Measured, points(decided_by_host))
+                .inconclusive(),
         ];
         let y = Axis::logarithmic("delay", Unit::Seconds);
         let plot = Plot::of_values(
@@ -178,7 +184,7 @@ impl Quiet {
     }
 }
 
-/// Returns the value of a quantile on an axis of quantiles.
+/// Returns the position of a quantile on an axis of quantiles.
 fn place(share: f64) -> f64 {
     1.0 / (1.0 - share)
 }

@@ -1,6 +1,6 @@
-//! A switch under load: the share of packets that it loses at two thirds of its loss-free rate, and
-//! the delays of packets that conform to a token bucket, beside the bound that follows from its
-//! service curve.
+//! Measures a switch under load: the share of packets that it loses at two thirds of its loss-free
+//! rate, and the delays of packets that conform to a token bucket, which are compared with the
+//! bound that follows from its service curve.
 
 use ::device::campaign::{CellId, FunctionName};
 use ::device::compose::Semantics;
@@ -25,12 +25,12 @@ const PACKET_BITS: f64 = 64.0 * 8.0;
 /// stall of the generator are sent at least half of the mean interval apart, and their time stamps
 /// are at most one such interval late.
 const BURST: f64 = 3.0;
-/// The share of packets that the delay of the service curve covers.
+/// The share of packets whose delay the service curve covers.
 const LEVEL: f64 = 0.99;
 const LOSS: &str = "loss.at-two-thirds";
 const BEYOND: &str = "beyond-bound.over-admitted";
 
-/// The campaign without load, and the model from which the service curve is derived.
+/// The measurements without load, and the model from which the service curve is derived.
 pub(super) struct Subject<'s> {
     pub(super) campaign: &'s Campaign,
     pub(super) model: &'s Model,
@@ -41,13 +41,14 @@ pub(super) struct Subject<'s> {
 struct Bound {
     service: Curve,
     bucket: Curve,
-    /// The largest delay in microseconds.
+    /// The bound on the delay in microseconds.
     delay: f64,
-    /// The share of packets that may exceed the delay.
+    /// The share of packets that may exceed the bound.
     admitted: f64,
 }
 
-/// The number of packets to which something happened in one round, and the number of all.
+/// The number of packets in one round that an event affected, such as a loss, and the number of all
+/// packets.
 #[derive(Clone, Copy)]
 struct Share {
     events: u64,
@@ -55,10 +56,10 @@ struct Share {
 }
 
 impl Share {
-    /// Returns the share in each round, or nothing if a round has no packets. If no event happened
-    /// in any round, returns the upper 99 % confidence limit of the share over all rounds, once for
-    /// each round: shares of 0 would have no spread, although few packets do not exclude a
-    /// considerable share.
+    /// Returns the share of affected packets in each round, or nothing if a round has no packets.
+    /// If no packet was affected in any round, returns the upper 99 % confidence limit of the share
+    /// over all rounds, once for each round. Shares of 0 would have no spread, although a small
+    /// number of packets does not exclude a considerable share.
     fn of_rounds(rounds: &[Self]) -> Vec<f64> {
         if rounds.iter().any(|round| round.trials == 0) {
             return Vec::new();
@@ -72,10 +73,10 @@ impl Share {
     }
 }
 
-/// Stores the reason why nothing was measured under load.
-pub(super) fn untold(measured: &mut Measured, switch: &Switch, reason: &str) {
+/// Records the reason why nothing was measured under load.
+pub(super) fn inconclusive(measured: &mut Measured, switch: &Switch, reason: &str) {
     for key in [LOSS, BEYOND] {
-        measured.untold(switch.figures.system, key, reason);
+        measured.inconclusive(switch.figures.system, key, reason);
     }
 }
 
@@ -91,7 +92,7 @@ pub(super) fn put(
     let rate = baseline.and_then(|id| subject.campaign.loss_free_rate(id));
     let Some(rate) = rate.map(|bits| bits as f64 / PACKET_BITS).filter(|rate| *rate > 10.0) else {
         let reason = format!("{} lost packets at every rate that was tried", switch.name);
-        untold(measured, switch, &reason);
+        inconclusive(measured, switch, &reason);
         return Ok(());
     };
     let load = Load::below(rate);
@@ -121,7 +122,11 @@ pub(super) fn put(
     let bound = match bound(subject, &load)? {
         Some(bound) => bound,
         None => {
-            measured.untold(switch.figures.system, BEYOND, "the service curve bounds no delay");
+            measured.inconclusive(
+                switch.figures.system,
+                BEYOND,
+                "the service curve bounds no delay",
+            );
             return Ok(());
         }
     };
@@ -147,7 +152,7 @@ pub(super) fn put(
     Ok(())
 }
 
-/// The offered loads in packets per second.
+/// The loads at which packets are offered, in packets per second.
 struct Load {
     two_thirds: f64,
     one_third: f64,
@@ -174,8 +179,8 @@ impl Load {
     }
 }
 
-/// Returns the bound that follows from the service curve of the functions; `None` if there is no
-/// curve with a rate, or the curve bounds no delay.
+/// Returns the bound that follows from the service curve of the measured functions. Returns `None`
+/// if there is no curve with a rate, or the curve bounds no delay.
 fn bound(subject: &Subject<'_>, load: &Load) -> Result<Option<Bound>, Failure> {
     let Subject { model, under, .. } = subject;
     let names = FUNCTIONS.map(FunctionName::new);
@@ -200,8 +205,9 @@ fn bound(subject: &Subject<'_>, load: &Load) -> Result<Option<Bound>, Failure> {
     Ok(Some(Bound { delay: delay.to_f64_up(), service: service.curve, bucket, admitted }))
 }
 
-/// Returns a chart of arrivals, the service curve, and the measured delays at the height of the
-/// burst, where the horizontal distance of both curves is the bound.
+/// Returns a chart of the arrival curve, the service curve and the measured delays. The delays are
+/// drawn at the height of the burst, where the horizontal distance between the two curves is the
+/// bound.
 fn chart(
     switch: &Switch,
     bound: &Bound,

@@ -14,20 +14,20 @@ use super::{Path, loads, rounds};
 use crate::environment::{DeviceRun, Environment, SEED, seconds};
 use crate::failure::Failure;
 
-/// A switch that the run starts between virtual interfaces, in a network namespace that is removed
-/// with it.
+/// A switch that the run starts between virtual interfaces. It is in a network namespace, which is
+/// removed when the switch ends.
 pub(super) struct Switch {
     pub(super) name: &'static str,
-    /// The directory of the campaign, below that of the run.
+    /// The name of the directory of the campaign, below that of the run.
     pub(super) folder: &'static str,
-    /// The section `device` of a plan.
+    /// The section `device` of the campaign's plan.
     pub(super) device: &'static str,
     pub(super) figures: Figures,
 }
 
 impl Switch {
-    /// Returns the switch that stands for the device of the paper for which the pipeline in memory
-    /// stands as well.
+    /// Returns the switch that stands for a device of the paper, in addition to the pipeline in
+    /// memory that `path` executes.
     pub(super) fn beside(path: Path) -> Self {
         match path {
             Path::Interpreter => Self {
@@ -65,9 +65,9 @@ impl Switch {
     }
 }
 
-/// Measures a switch on virtual interfaces and adds the figures by which claims are judged. If the
-/// switch cannot be measured here, adds the reason instead. Returns the median costs of the
-/// functions as a line of a chart; `None` if there are none.
+/// Measures a switch on virtual interfaces, and adds the figures by which claims are judged. If the
+/// switch cannot be measured on this host, adds the reason instead. Returns the median costs of the
+/// functions as a line of a chart, or `None` if there are none.
 pub(super) fn put(
     measured: &mut Measured,
     environment: &Environment<'_>,
@@ -79,8 +79,8 @@ pub(super) fn put(
         Err(failure) => {
             let reason =
                 format!("{} on virtual interfaces was not measured: {failure}", switch.name);
-            switch.figures.untold(measured, &reason);
-            loads::untold(measured, switch, &reason);
+            switch.figures.inconclusive(measured, &reason);
+            loads::inconclusive(measured, switch, &reason);
             measured.remarks.push(format!("{reason}."));
             Ok(None)
         }
@@ -109,8 +109,8 @@ fn measure(
     Ok(costs(switch.name, under))
 }
 
-/// Returns a sentence on what was measured, with the skill beside the error: if functions cost
-/// little, a constant predicts as well as the model.
+/// Returns a sentence on the error of the predictions and on their skill, which compares them with
+/// a constant. If functions cost little, a constant predicts the delays as well as the model does.
 fn remark(switch: &Switch, campaign: &Campaign, run: &DeviceRun, under: &SettingModel) -> String {
     let baseline = under.f0.profile.level(Level::Median).map(|one| seconds(one.value).words());
     let levels = run.verifications.first().map(|one| one.levels.as_slice()).unwrap_or_default();
@@ -135,7 +135,8 @@ fn remark(switch: &Switch, campaign: &Campaign, run: &DeviceRun, under: &Setting
     text
 }
 
-/// Returns the median costs of the functions as a line over their names.
+/// Returns the median costs of the functions as a line of a chart, whose horizontal axis has the
+/// names of the functions.
 pub(super) fn costs(name: &str, under: &SettingModel) -> Line {
     let cost = |function| {
         let delta = under.deltas(function).into_iter().find(|one| one.level == Level::Median);

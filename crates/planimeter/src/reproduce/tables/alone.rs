@@ -42,8 +42,8 @@ fn measure(
     environment.tables(folder, &plan, time, if environment.quick { 3 } else { 5 })
 }
 
-/// Returns the rate of a measured case by the wall clock, by which update methods that wait and
-/// methods that do not are comparable.
+/// Returns the rate of a measured case in wall-clock time. In this time, update methods that wait
+/// can be compared with methods that do not.
 fn wall_rate(case: &Case) -> Option<Value> {
     let rate = Estimate::of(&case.rates_by_wall())?;
     Some(Value::estimate(&rate, Unit::PerSecond))

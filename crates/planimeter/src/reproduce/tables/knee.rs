@@ -1,11 +1,12 @@
-//! The size of a table from which on packets miss the cache, located in the times of packets.
+//! Locates the table size above which packets miss the cache (the knee), in measured times of
+//! packets.
 //!
 //! Packets access entries uniformly at random, so a cache of C bytes answers the share C / n of the
 //! accesses to a larger table of n bytes, whichever lines it replaces. The share of misses is
-//! therefore 1 - C / n from the size C on, and the time of a packet rises by that share of the
+//! therefore 1 - C / n for sizes above C, and the time of a packet rises by that share of the
 //! latency of memory.
 
-/// A table size with the time of a packet.
+/// The processing time of a packet with a table of one size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Point {
     /// The logarithm of the size to base 2.
@@ -14,12 +15,12 @@ pub(super) struct Point {
     pub(super) time: f64,
 }
 
-/// Returns the logarithm, to base 2, of the size from which on packets miss the cache. It is that
-/// of the least-squares fit of a model in which the time of a packet is linear in the logarithm of
-/// the size, plus the time of misses. Sizes must ascend. Returns `None` for fewer than five points,
-/// or if misses do not add to the time.
+/// Returns the logarithm, to base 2, of the table size above which packets miss the cache. It
+/// results from a least-squares fit of a model, in which the time of a packet is linear in the
+/// logarithm of the size, plus the time that misses take. Sizes must ascend. Returns `None` if
+/// there are fewer than five points, or if misses do not add to the time.
 ///
-/// The size may lie between two points: it is searched for in steps of a fiftieth of the range,
+/// The result may lie between two points. It is searched for in steps of a fiftieth of the range
 /// from the second point to the last but one.
 pub(super) fn knee(points: &[Point]) -> Option<f64> {
     const STEPS: usize = 50;
@@ -33,12 +34,12 @@ pub(super) fn knee(points: &[Point]) -> Option<f64> {
     (best.added > 0.0).then_some(at)
 }
 
-/// The result of a least-squares fit to the times of packets, for a model in which packets miss
-/// the cache from a given table size on.
+/// The result of fitting a model to the times of packets, in which packets miss the cache above a
+/// given table size.
 struct Fit {
-    /// The sum of the squared distances of the points.
+    /// The sum of the squared distances between the points and the model.
     squares: f64,
-    /// The time that misses add if all accesses miss.
+    /// The time that misses would add if all accesses missed.
     added: f64,
 }
 

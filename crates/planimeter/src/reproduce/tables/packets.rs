@@ -1,5 +1,5 @@
-//! Whole packets in memory through the program that the paper on tables written by packets
-//! evaluates (its section 4), as `planimeter bench` measures them.
+//! Measures whole packets in memory, as `planimeter bench` does, with the program that the paper on
+//! tables written by packets evaluates (its section 4).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,8 @@ use crate::failure::Failure;
 use crate::interrupt;
 use crate::progress::Steps;
 
-/// A way to keep and access a table's entries, with the workers that process packets.
+/// A load that is measured: how a table's entries are stored and accessed, and how many workers
+/// process packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Load {
     pub(super) operation: Operation,
@@ -28,7 +29,7 @@ pub(super) struct Load {
     pub(super) update: UpdateMethod,
     /// Whether each action that writes its entry holds a lock of the entry.
     pub(super) is_locked: bool,
-    /// The method by which a change waits between two replicas.
+    /// The method by which a writer waits between changing two replicas.
     pub(super) wait: Wait,
     /// The number of cores, with a worker on each.
     pub(super) cores: usize,
@@ -79,12 +80,13 @@ pub(super) struct Run {
     pub(super) entries: usize,
     pub(super) packet_bytes: usize,
     pub(super) figures: Figures,
-    /// The time of a repetition of each load.
+    /// The duration of one repetition of each load.
     pub(super) time: Duration,
-    /// Whether rates are by the wall clock, so that methods that wait can be compared with those
-    /// that do not.
+    /// Whether rates are per second of wall-clock time, so that methods that wait can be compared
+    /// with those that do not.
     pub(super) is_by_wall_clock: bool,
-    /// Whether an earlier run has compared the machine code of all loads with the interpreter.
+    /// Whether an earlier run has already compared the machine code of all loads with the
+    /// interpreter.
     pub(super) is_compared: bool,
 }
 
@@ -112,8 +114,8 @@ impl Programs {
         Ok(Self { write, read })
     }
 
-    /// Measures the loads of a run. Repetitions are short and many, because most of their noise is
-    /// that of phases in which the machine is slow, which last longer than a repetition.
+    /// Measures the loads of a run. Repetitions are short and many, because most of the noise comes
+    /// from phases in which the machine is slow, and these last longer than a repetition.
     pub(super) fn measure(
         &self,
         environment: &Environment<'_>,
@@ -143,8 +145,8 @@ impl Programs {
     }
 }
 
-/// Measures the loads of a run beside each other; `programs` are the one that writes entries and
-/// the one that reads them.
+/// Measures the loads of a run in alternation. `programs` contains the program whose packets write
+/// entries, and the one whose packets only read them.
 fn beside(
     programs: &[Program; 2],
     run: &Run,
@@ -212,19 +214,20 @@ impl Measurements {
         Ok(())
     }
 
-    /// Returns the case with this load and this number of entries, or `None` if it was not
+    /// Returns the measured case for this load and this number of entries, or `None` if it was not
     /// measured.
     pub(super) fn case(&self, load: Load, entries: usize) -> Option<&Case> {
         let found = self.0.iter().find(|one| one.load == load && one.entries == entries);
         found.map(|one| &one.case)
     }
 
-    /// Returns the rate of each repetition; empty if there are none.
+    /// Returns the rate in each repetition (empty if there are none).
     pub(super) fn rates(&self, load: Load, entries: usize) -> Vec<f64> {
         self.case(load, entries).map(|case| case.rates.clone()).unwrap_or_default()
     }
 
-    /// Returns the median latency of each repetition in seconds; empty if a repetition has none.
+    /// Returns the median latency in each repetition, in seconds. The list is empty if a repetition
+    /// has none.
     pub(super) fn medians(&self, load: Load, entries: usize) -> Vec<f64> {
         let latency = self.case(load, entries).and_then(|case| case.latency.as_ref());
         let medians = latency.map(|latency| {

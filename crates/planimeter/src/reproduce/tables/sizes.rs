@@ -1,35 +1,39 @@
-//! The sizes of tables that are measured: those of the paper, at the same ratios of a table to the
-//! last-level cache.
+//! The sizes of the tables that are measured. They have the same ratios to the last-level cache as
+//! the tables of the paper.
 
 use ::tables::{Layout, Model, Storage};
 
 /// The last-level cache of the paper's machine in bytes.
 pub(super) const PAPER_CACHE: usize = 15 << 20;
 
-/// The table sizes that are measured, in entries, and the size of the cache from which they follow.
+/// The table sizes that are measured, in entries, and the size of the cache from which they are
+/// derived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Sizes {
     /// The size of the last-level cache in bytes.
     pub(super) cache: usize,
-    /// The table that fills a quarter of the cache with dynamic storage.
+    /// The number of entries with which a table of dynamic storage fills a quarter of the cache.
     pub(super) quarter: usize,
-    /// The table that fills two thirds of the cache: 2^17 entries on the paper's machine.
+    /// The number of entries with which a table fills two thirds of the cache: 2^17 on the paper's
+    /// machine.
     pub(super) two_thirds: usize,
-    /// The table that fills 2.67 caches: 2^19 entries on the paper's machine.
+    /// The number of entries with which a table has 2.67 times the size of the cache: 2^19 on the
+    /// paper's machine.
     pub(super) largest: usize,
-    /// The table that fills 5.33 caches: 2^20 entries on the paper's machine.
+    /// The number of entries with which a table has 5.33 times the size of the cache: 2^20 on the
+    /// paper's machine.
     pub(super) beyond: usize,
     /// The sizes at which table designs are measured, in ascending order. The first is a table with
     /// one entry.
     pub(super) all: Vec<usize>,
-    /// The sizes, in ascending order, among which the knees of all storages are searched for; empty
-    /// in a quick run.
+    /// The sizes, in ascending order, among which the knee of each storage is searched for: the
+    /// size above which packets miss the cache. Empty in a quick run.
     pub(super) around_knees: Vec<usize>,
 }
 
 impl Sizes {
-    /// Returns the sizes for a machine with a last-level cache of this many bytes, without the
-    /// sizes between those of the claims if `is_quick`.
+    /// Returns the sizes for a machine with a last-level cache of `cache` bytes. In a quick run,
+    /// only the sizes that claims need are measured.
     pub(super) fn of(cache: usize, is_quick: bool) -> Self {
         let at = |caches: f64| entries_at((caches * cache as f64) as usize);
         let (quarter, two_thirds, largest) = (at(0.25), at(2.0 / 3.0), at(8.0 / 3.0));
@@ -55,19 +59,19 @@ pub(super) fn modelled(storage: Storage, cache: usize) -> usize {
 
 /// Returns the memory that packets access in a table with this storage and number of entries, as a
 /// multiple of a cache of `cache` bytes. It consists of the keys, for which the table has room up
-/// to the next power of two since it grew by doubling, and the other memory of each entry in the
-/// paper's model.
+/// to the next power of two because it grew by doubling, and of the other memory that each entry
+/// takes in the paper's model.
 pub(super) fn caches_of(storage: Storage, entries: usize, cache: usize) -> f64 {
-    /// The bytes of a key of four bytes in the paper's model.
+    /// The memory in bytes that a key of four bytes takes in the paper's model.
     const KEY: usize = 16;
     let each = Layout::new(32, 4, 1).map_or(0, |layout| Model::new(layout).memory(storage, 1));
     let bytes = entries.next_power_of_two() * KEY + entries * each.saturating_sub(KEY);
     bytes as f64 / cache as f64
 }
 
-/// Returns numbers of entries, each about a quarter larger than the one before. With the first, a
-/// table fills a quarter of the cache if its storage takes the most memory. With the last, a table
-/// fills at least 2.5 caches even if its storage takes the least memory.
+/// Returns numbers of entries that ascend in steps of about a quarter. A table with the first
+/// number fills a quarter of the cache if its storage takes the most memory. A table with the last
+/// fills at least 2.5 caches even if its storage takes the least.
 fn around_knees(cache: usize) -> Vec<usize> {
     let from = modelled(Storage::Original, cache) as f64 / 4.0;
     let to = modelled(Storage::Static, cache) as f64 * 2.5;
@@ -76,7 +80,7 @@ fn around_knees(cache: usize) -> Vec<usize> {
 }
 
 /// Returns the largest number of entries, at least 1, with which a table of dynamic storage takes
-/// at most `bytes` bytes. Tables grow by doubling, so the model counts keys up to the next power of
+/// at most `bytes` bytes. Since tables grow by doubling, keys take memory for the next power of
 /// two.
 pub(super) fn entries_at(bytes: usize) -> usize {
     let takes = |entries: usize| {

@@ -1,6 +1,7 @@
-//! Updates of table entries in `planimeter switch` on a virtual interface: by the packets
-//! themselves, by a controller that answers their digests over P4Runtime, and by the controller on
-//! its own account. All are measured with the same switch and by one clock.
+//! Measures updates of table entries in `planimeter switch` on a virtual interface. An entry is
+//! updated by the packet itself, by a controller that answers the packet's digest over P4Runtime,
+//! or by the controller of its own accord. All three are measured with the same switch and by one
+//! clock.
 
 mod bench;
 mod controller;
@@ -26,7 +27,7 @@ use crate::program;
 
 const NAME: &str = "planimeter switch on veth";
 
-/// A way in which packets update entries.
+/// A method by which packets update entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Method {
     Pointer,
@@ -46,7 +47,7 @@ impl Method {
         }
     }
 
-    /// Returns the program with this method.
+    /// Returns the P4 program that uses this method, with its number of entries.
     fn load(self) -> Result<Load, Failure> {
         let define = match self {
             Self::Pointer => "#define UPDATE \"pointer\"",
@@ -63,7 +64,7 @@ impl Method {
     }
 }
 
-/// All figures.
+/// The figures of all update methods.
 #[derive(Debug, Default)]
 struct Results {
     methods: [Found; 3],
@@ -82,7 +83,7 @@ pub(super) fn put(measured: &mut Measured, environment: &Environment<'_>) -> Res
         Err(failure) => {
             let reason = format!("{NAME} was not measured: {failure}");
             for key in [OVER_POINTER, OVER_ROUND_TRIP] {
-                measured.untold(System::Veth, key, reason.clone());
+                measured.inconclusive(System::Veth, key, reason.clone());
             }
             measured.remarks.push(format!("{reason}."));
             Ok(())
@@ -93,7 +94,7 @@ pub(super) fn put(measured: &mut Measured, environment: &Environment<'_>) -> Res
 const OVER_POINTER: &str = "digest-over-pointer.latency";
 const OVER_ROUND_TRIP: &str = "digest.delay-over-round-trip";
 
-/// Adds the figures to those of packets in memory.
+/// Adds the figures to those of packets that stay in memory.
 fn add(measured: &mut Measured, results: &Results) {
     let mut beside = Beside { name: NAME.to_owned(), values: Default::default() };
     let mut put = |key: String, estimate: Option<Estimate>, unit| {
@@ -159,7 +160,7 @@ fn remarks(results: &Results) -> Vec<String> {
     ]
 }
 
-/// Returns a chart of the times until packets meet an update.
+/// Returns a chart of the times from an update's request until packets see the updated entry.
 fn chart(results: &Results) -> Figure {
     const SHARES: [f64; 8] = [0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99];
     let line = |name: &str, rounds: &[Ordered<f64>]| {
@@ -206,8 +207,9 @@ fn in_namespace(environment: &Environment<'_>) -> Result<Results, Failure> {
     let length = Length::of(environment.quick);
     let mut results = Results::default();
     for _ in 0..length.rounds {
-        for (method, found) in Method::ALL.into_iter().zip(&loads).zip(&mut results.methods) {
-            bench.method(method, &length, found)?;
+        let methods = Method::ALL.into_iter().zip(&loads);
+        for ((method, load), found) in methods.zip(&mut results.methods) {
+            bench.method(method, load, &length, found)?;
         }
         // The switch has the program with digests, which comes last.
         bench.changes(&length, &mut results.changes)?;

@@ -1,4 +1,4 @@
-//! The figures of whole packets, and the claims that they decide.
+//! Computes the figures of whole packets, and the figures by which claims are judged.
 
 use std::time::Duration;
 
@@ -35,16 +35,16 @@ const READ: Load = Load::reading(ORIGINAL, Replicas::One);
 const ONE_REPLICA: Load = Load::reading(EntryStore::Dynamic, Replicas::One);
 const TWO_REPLICAS: Load = Load::reading(EntryStore::Dynamic, Replicas::Two);
 const STATIC: Load = Load::reading(EntryStore::Static, Replicas::One);
-/// Writes without any lock or version: a single worker accesses entries so, and so does the paper
-/// without locks.
+/// The load of a single worker that writes entries without locks and versions. It corresponds to
+/// the paper's measurements without locks.
 const UNLOCKED: Load = Load::writing(EntryStore::Dynamic);
-/// Writes of a single worker that takes a lock for each action, because another worker, which is
-/// idle, has joined the tables. With inline storage, where a write without a lock is the same for
-/// one worker and for several, the idle worker itself costs nothing.
+/// The load of a single worker that takes a lock for each action, because a second worker, which is
+/// idle, has joined the tables. With inline storage, writes without a lock do not depend on the
+/// number of workers, so the idle worker itself costs nothing.
 const LOCKED: Load = Load { is_locked: true, idle_workers: 1, ..UNLOCKED };
 
-/// The paper's storages, each with its name and the load of packets that read. They are ordered by
-/// the size of the largest table that fits in a cache, the smallest first.
+/// The paper's storages, each with its name and a load of packets that read entries. They are in
+/// ascending order of the size of the largest table that fits in a cache.
 const STORAGES: [(&str, Storage, Load); 3] = [
     ("original", Storage::Original, READ),
     ("dynamic", Storage::Dynamic, ONE_REPLICA),
@@ -66,18 +66,19 @@ fn time(environment: &Environment<'_>, is_large: bool) -> Duration {
     })
 }
 
-/// The numbers of entries of the tables by which update methods are compared.
+/// The table sizes, in entries, with which update methods are compared.
 #[derive(Clone, Copy)]
 pub(super) struct MethodSizes {
-    /// The table of Table 1.
+    /// The number of entries for Table 1 of the paper.
     pub(super) methods: usize,
-    /// The table of Fig. 2, in which packets write or only read. It must exceed the cache, as the
-    /// paper's does: in a smaller table, the processor and not memory determines the cost of a
-    /// write.
+    /// The number of entries for Fig. 2 of the paper, which compares packets that write with
+    /// packets that only read. The table must exceed the cache, as the paper's does. In a smaller
+    /// table, the processor and not memory determines the cost of a write.
     pub(super) accesses: usize,
 }
 
-/// Measures the update methods, and reading against writing by pointer.
+/// Measures the update methods, and compares packets that read entries with packets that write them
+/// in place.
 pub(super) fn update_methods(
     environment: &Environment<'_>,
     MethodSizes { methods: entries, accesses: accessed }: MethodSizes,
@@ -174,8 +175,8 @@ pub(super) fn designs(environment: &Environment<'_>, sizes: &Sizes) -> Result<Me
     Ok(measured)
 }
 
-/// Returns the loads that are measured with tables of this size. With `is_quick`, these are only
-/// the ones that a claim or a published value needs.
+/// Returns the loads that are measured with tables of this size. In a quick run, these are only the
+/// loads that a claim or a published value needs.
 fn loads(sizes: &Sizes, entries: usize, is_quick: bool, has_two_cores: bool) -> Vec<Load> {
     let mut loads = vec![ONE_REPLICA, TWO_REPLICAS, STATIC];
     let is_smallest_or_largest = entries == 1 || entries == sizes.largest;
@@ -207,12 +208,12 @@ fn index(ratios: &[f64]) -> Option<Value> {
     Estimate::of(ratios).map(|ratio| Value::estimate(&ratio, Unit::Index))
 }
 
-/// Returns how far each ratio is above 1.
+/// Returns by which share each ratio is above 1.
 fn gains(ratios: Vec<f64>) -> Vec<f64> {
     ratios.into_iter().map(|ratio| ratio - 1.0).collect()
 }
 
-/// Returns how far each ratio is below 1.
+/// Returns by which share each ratio is below 1.
 fn losses(ratios: Vec<f64>) -> Vec<f64> {
     ratios.into_iter().map(|ratio| 1.0 - ratio).collect()
 }
@@ -266,14 +267,14 @@ fn put_claims(measured: &mut Measured, found: &Measurements, sizes: &Sizes) {
 }
 
 /// Adds to `measured` the figures by which the claim on cache misses is judged. Misses cannot be
-/// counted for packets, but each costs time: the knee is the size from which on the times of
-/// packets show them.
+/// counted for packets, but each of them costs time. The times of packets therefore show the table
+/// size above which packets miss the cache (the knee).
 fn put_knees(measured: &mut Measured, found: &Measurements, sizes: &Sizes) {
     let keys = ["knee.over-model", "knee.order"];
     if sizes.around_knees.is_empty() {
         for key in keys {
             let reason = "--quick has too few sizes to locate knees; run it without --quick";
-            measured.untold(System::Memory, key, reason);
+            measured.inconclusive(System::Memory, key, reason);
         }
         return;
     }
@@ -287,7 +288,7 @@ fn put_knees(measured: &mut Measured, found: &Measurements, sizes: &Sizes) {
         let missing = each.len() - located.len();
         for key in keys {
             let reason = format!("the rates of {missing} of {rounds} rounds show no knee");
-            measured.untold(System::Memory, key, reason);
+            measured.inconclusive(System::Memory, key, reason);
         }
         return;
     }
@@ -308,8 +309,9 @@ fn put_knees(measured: &mut Measured, found: &Measurements, sizes: &Sizes) {
     measured.set_up.push(("knees over modelled sizes".to_owned(), names.join(", ")));
 }
 
-/// Returns the knee of each storage as a share of the modelled size. `rate` returns the rate of one
-/// round for a load and a number of entries. Returns `None` if a storage has no knee.
+/// Returns, for each storage, the knee (the table size above which packets miss the cache) as a
+/// share of the size that the paper's model predicts. `rate` returns the rate of one round for a
+/// load and a number of entries. Returns `None` if a storage has no knee.
 fn knees(sizes: &Sizes, rate: &dyn Fn(Load, usize) -> Option<f64>) -> Option<[f64; 3]> {
     let of_storage = |storage: Storage, load: Load| {
         let points = sizes.around_knees.iter().filter_map(|&entries| {

@@ -1,5 +1,5 @@
-//! Strings of translated types in entries (`@p4runtime_translation`), in place of which scripts get
-//! their numbers.
+//! Converts strings of translated types in entries (`@p4runtime_translation`) to numbers, because
+//! scripts contain only numbers.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use pipeline::Translated;
 
 use crate::failure::Failure;
 
-/// The strings of a program and their numbers, those that the program gives and those that entries
-/// and scripts are assigned.
+/// The strings of a program and their numbers. Some numbers are stated by the program, and the
+/// others were assigned to strings in entries and scripts.
 #[derive(Debug)]
 pub(crate) struct Strings {
     schema: Arc<Schema>,
@@ -35,8 +35,8 @@ impl Strings {
         self.schema.p4info()
     }
 
-    /// Replaces the strings in updates by their numbers. Returns the position of an update that is
-    /// refused, from 1, and the reason.
+    /// Replaces the strings in updates by their numbers. If an update is refused, returns its
+    /// position, counted from 1, and the reason.
     pub(super) fn replace(&self, updates: &mut [Update]) -> Result<(), (usize, EntityError)> {
         for (position, update) in (1..).zip(updates) {
             self.replace_in(update).map_err(|error| (position, error))?;
@@ -96,7 +96,7 @@ impl Strings {
         self.schema.translated_type(&name?.name)
     }
 
-    /// Returns the number of a string, which is assigned one if it has none.
+    /// Returns the number of a string. A string without a number is assigned one.
     fn number(&self, of: TranslatedTypeId, text: &[u8]) -> Result<u128, EntityError> {
         let number = self.translated.number(of, text)?.to_u128();
         number.ok_or_else(|| self.translated.translations().unknown(of, text))

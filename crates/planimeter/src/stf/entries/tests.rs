@@ -1,3 +1,6 @@
+//! Tests that installing entries from files has the same effect as the equivalent statements of a
+//! script.
+
 use std::time::Duration;
 
 use p4lang::compile_text;
@@ -82,8 +85,8 @@ fn a_file_of_the_tutorials_installs_its_entries() {
     assert_eq!(send(2, near, [8, 0]).0, Vec::<u32>::new(), "dropped by the second table");
 }
 
-/// Entries with strings of translated types get the numbers that a switch would assign, or that the
-/// program gives.
+/// Strings of translated types in entries get the numbers that the program states, or else those
+/// that a switch would assign.
 #[test]
 fn strings_of_translated_types_have_numbers() {
     let source = include_str!("../../../../../programs/vrf.p4");
@@ -123,7 +126,7 @@ fn strings_of_translated_types_have_numbers() {
     assert!(error.contains("entry 1: the port 600 needs more than the 9 bits"), "{error}");
 }
 
-/// Ports of replicas are numbers, or strings of the program's type of ports.
+/// The ports of replicas may be numbers, or strings if the program translates its ports.
 #[test]
 fn replicas_have_ports_with_strings() {
     let source = include_str!("../../../../../programs/vrf.p4");

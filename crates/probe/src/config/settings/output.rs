@@ -1,4 +1,4 @@
-//! The settings of the destinations of results.
+//! The settings for where results are written.
 
 use super::{BASE, Kind, Setting};
 

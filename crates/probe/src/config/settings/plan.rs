@@ -1,4 +1,5 @@
-//! The settings of the plan: its trials, and the thresholds that make a run fail.
+//! The settings of the plan: which trials a run consists of, and the conditions that its results
+//! must meet.
 
 use super::{BASE, Kind, Limits, Setting};
 

@@ -1,4 +1,4 @@
-//! The further settings of the tests of RFC 8456.
+//! The settings that only the tests of RFC 8456 use.
 
 use super::{BASE, Limits, Setting, WEEK};
 

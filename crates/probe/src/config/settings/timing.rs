@@ -1,4 +1,4 @@
-//! The settings of the phases of a trial.
+//! The settings for the durations of the phases of a trial.
 
 use super::{BASE, Kind, Limits, Setting, WEEK};
 

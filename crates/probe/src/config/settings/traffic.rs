@@ -3,10 +3,11 @@
 use super::{BASE, Kind, Limits, Setting};
 use crate::config::MAX_FRAME_BYTES;
 
-/// The largest rate in packet-ins per second and switch, which exceeds the capacity of any control
-/// connection.
+/// The maximum rate of a switch in packet-ins per second. It is higher than any control connection
+/// permits.
 const MAX_RATE: f64 = 100e6;
-/// The largest number of remembered packet-ins, which takes some tens of gigabytes.
+/// The maximum number of packet-ins whose times are remembered until they are answered. It takes
+/// some tens of gigabytes of memory.
 pub(in crate::config) const MAX_OUTSTANDING: f64 = 1e9;
 
 pub(in crate::config) static SETTINGS: &[Setting] = &[

@@ -1,12 +1,12 @@
-//! Tests of every check of conflicting values: the message, and a similar configuration that is
-//! valid.
+//! Tests of every check for conflicting values. Each compares the error message, and shows a
+//! similar configuration that is valid.
 
 use std::fs;
 
 use super::{complaints, config, resolve_in};
 use crate::config::{Origin, Settings};
 
-/// Asserts that a text has exactly one problem, with this message.
+/// Asserts that a TOML text has exactly one problem, whose message is `message`.
 #[track_caller]
 fn refused(toml: &str, message: &str) {
     assert_eq!(complaints(toml), message);
@@ -535,7 +535,8 @@ fn a_cookie_needs_its_pipeline() {
     );
 }
 
-/// Resolves a text in a folder with some files, and removes the folder's path from the messages.
+/// Resolves a TOML text in a folder that contains some files. The path of the folder is removed
+/// from the error message.
 fn beside_files(toml: &str) -> Result<(), String> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for name in ["ca.pem", "cert.pem", "key.pem", "basic.json"] {

@@ -1,4 +1,4 @@
-//! Tests of the messages that users read when a configuration is wrong, by snapshots.
+//! Tests of the error messages for wrong configurations, which are compared with snapshots.
 
 use std::path::Path;
 

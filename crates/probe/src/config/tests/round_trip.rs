@@ -1,5 +1,5 @@
-//! Tests that a resolved configuration survives being written and read, and that no text causes a
-//! panic.
+//! Tests that a resolved configuration stays the same when it is written and read again, and that
+//! no text causes a panic.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::{resolve, resolve_in};
 use crate::config::{Origin, Setting, Settings};
 
-/// A configuration with settings of every section that differ from their defaults.
+/// A configuration in which every section has settings that differ from their defaults.
 const MANY: &str = r#"
 protocol = "p4runtime"
 seed = 18446744073709551
@@ -108,7 +108,7 @@ fn paths_are_written_absolute() {
     assert_eq!(again.values(), resolved.values());
 }
 
-/// Generates texts that are nearly configurations: existing keys with values that may not fit.
+/// Generates texts that resemble configurations: existing keys with values that may be invalid.
 fn nearly_toml() -> impl Strategy<Value = String> {
     // A password in clear is written as a reference to an environment variable, which is not set
     // here.

@@ -1,4 +1,4 @@
-//! Tests of the sources of values: precedence, the forms of TOML, and paths.
+//! Tests of the sources of values: their precedence, the forms of TOML, and relative paths.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Tests of the table of settings, and of the documents generated from it.
+//! Tests of the table of settings, and of the documentation that is generated from it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -143,8 +143,8 @@ fn threads_follow_the_offered_load() {
     assert_eq!(threads("62500", "16"), most);
 }
 
-/// Compares the reference page with the table. `PLANIMETER_UPDATE_DOCS=1 cargo test -p probe`
-/// writes it again.
+/// Compares the reference page with the table of settings. `PLANIMETER_UPDATE_DOCS=1 cargo test -p
+/// probe` generates the page again.
 #[test]
 fn the_reference_page_is_up_to_date() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/probe-settings.md");

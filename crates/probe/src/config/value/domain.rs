@@ -1,4 +1,5 @@
-//! Values with the probe's own syntax: protocols, arrivals, frames, topologies, processes.
+//! Values with a syntax of the probe's own: protocols, inter-arrival distributions, frames,
+//! topologies, processes.
 
 use std::path::Path;
 
@@ -11,8 +12,8 @@ use crate::config::{
     TopologySource,
 };
 
-/// Implements [`Value`] for a type whose values are words. The first spelling of each value is the
-/// canonical one.
+/// Implements [`Value`] for a type whose values are words. A value may have several spellings, of
+/// which the first is the canonical one.
 macro_rules! words {
     ($type:ty, $what:literal, { $($value:path = $name:literal $(| $alias:literal)*),+ $(,)? }) => {
         impl Value for $type {
@@ -43,7 +44,7 @@ words!(Protocol, "protocol", {
     Protocol::P4Runtime = "p4runtime" | "p4rt",
 });
 
-/// The name of a mode. Its parameters are settings of their own.
+/// The name of a traffic mode, without its parameters, which are separate settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::config) enum ModeName {
     #[default]
@@ -88,7 +89,7 @@ words!(Matching, "way of matching", {
     Matching::Order = "order",
 });
 
-/// The name of a plan. Its parameters are settings of their own.
+/// The name of a kind of plan, without its parameters, which are separate settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::config) enum PlanName {
     #[default]
@@ -129,7 +130,7 @@ impl Value for PlanName {
     }
 }
 
-/// The accepted forms of an inter-arrival distribution ([`Arrivals`]), which error messages list.
+/// The possible forms of an inter-arrival distribution ([`Arrivals`]), which error messages list.
 const ARRIVALS: &[&str] = &[
     "constant",
     "constant:in-phase",
@@ -229,7 +230,7 @@ impl Value for Frame {
     }
 }
 
-/// The accepted forms of a topology ([`TopologySource`]), which error messages list.
+/// The possible forms of a topology ([`TopologySource`]), which error messages list.
 const TOPOLOGIES: &[&str] =
     &["none", "linear", "tree:FANOUT", "leaf-spine:SPINES", "graphml:FILE", "links:FILE"];
 
@@ -268,11 +269,11 @@ fn positive(text: &str, what: &str) -> Result<u32, Rejection> {
     }
 }
 
-/// The selection of the controller's process.
+/// The selector of the controller's process, or `None` if no process is sampled.
 #[derive(Debug, Default)]
 pub(in crate::config) struct Process(pub(in crate::config) Option<ProcessSelector>);
 
-/// The accepted forms of a process selection ([`Process`]), which error messages list.
+/// The possible forms of a process selector ([`Process`]), which error messages list.
 const PROCESSES: &[&str] = &["auto", "none", "pid:NUMBER", "name:TEXT", "ssh:USER@HOST:name:TEXT"];
 
 impl Value for Process {
@@ -332,11 +333,12 @@ fn process_text(process: &ProcessSelector) -> String {
     }
 }
 
-/// The host and the port of the controller.
+/// The host name and the port of the controller.
 #[derive(Debug, Default)]
 pub(in crate::config) struct ControllerAddress(pub(in crate::config) String);
 
-/// The port that IANA assigned to OpenFlow, used where the address has none.
+/// The port that IANA has assigned to OpenFlow. It is used if the controller's address contains no
+/// port.
 const OPENFLOW_PORT: u16 = 6653;
 
 impl Value for ControllerAddress {
@@ -385,7 +387,7 @@ fn host_and_port(text: &str) -> Result<(&str, u16), Rejection> {
     Ok((host, port))
 }
 
-/// The base address of ONOS's REST interface. Empty text unsets it.
+/// The base address of ONOS's REST interface. Empty text sets it to `None`.
 #[derive(Debug, Default)]
 pub(in crate::config) struct RestBase(pub(in crate::config) Option<String>);
 
@@ -410,17 +412,17 @@ impl Value for RestBase {
     }
 }
 
-/// A password, given in clear or as `env:NAME`. Results contain a password only as a reference to
-/// the environment, except for the well-known default password of ONOS.
+/// A password, which is given in clear text or as `env:NAME`, the name of an environment variable.
+/// Results contain only the name of a variable, except for the well-known default password of ONOS.
 #[derive(Default)]
 pub(in crate::config) struct Secret {
     pub(in crate::config) value: String,
     text: String,
 }
 
-/// The default password of ONOS, which its manual publishes.
+/// The default password of ONOS, which ONOS's manual publishes.
 const ONOS_DEFAULT_PASSWORD: &str = "rocks";
-/// The text that results contain instead of a password that was given in clear.
+/// The text that results contain instead of a password that was given in clear text.
 const SECRET_REFERENCE: &str = "env:PLANIMETER_ONOS_PASSWORD";
 
 impl std::fmt::Debug for Secret {
@@ -459,8 +461,8 @@ fn split(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Returns the rejection of a text that has an unknown word, lacks the parameter of its word, or
-/// has a parameter that its word does not take.
+/// Returns the rejection of a text whose word is unknown, lacks its parameter, or takes no
+/// parameter.
 fn wrong_form(text: &str, what: &str, forms: &[&str]) -> Rejection {
     let name = split(text).0;
     match forms.iter().find(|form| split(form).0 == name) {

@@ -1,4 +1,5 @@
-//! Lists: rates, switch counts, thresholds and per-switch overrides.
+//! Values that are lists: rates, numbers of switches, thresholds, and overrides for single
+//! switches.
 
 use std::path::Path;
 
@@ -7,8 +8,8 @@ use super::{Rejection, Remedy, Value, quoted, switch_override};
 use crate::config::SwitchOverride;
 use crate::thresholds::Threshold;
 
-/// The maximum length of a list of numbers. Each number is a trial of several seconds, so a longer
-/// list is a mistake.
+/// The maximum length of a list of numbers. Each number requires a trial of several seconds, so a
+/// longer list is a mistake.
 const LONGEST: usize = 10_000;
 
 /// The rates of a sweep.
@@ -37,7 +38,7 @@ impl Value for Rates {
     }
 }
 
-/// The numbers of switches of a sweep.
+/// The numbers of switches in a sweep.
 #[derive(Debug, Default)]
 pub(in crate::config) struct Counts(pub(in crate::config) Vec<u32>);
 
@@ -65,8 +66,8 @@ impl Value for Counts {
     }
 }
 
-/// Appends elements, each of which may occur only once, because equal points of a sweep could not
-/// be distinguished.
+/// Appends elements to a list. Returns an error if an element would occur twice, because equal
+/// points of a sweep could not be distinguished.
 fn extend<T: PartialEq + Copy + std::fmt::Display>(
     list: &mut Vec<T>,
     more: &[T],
@@ -86,7 +87,7 @@ fn extend<T: PartialEq + Copy + std::fmt::Display>(
     Ok(())
 }
 
-/// Parses numbers and ranges with commas between them: `100,200,500`, `100..1000:100`,
+/// Parses numbers and ranges with commas between them, such as `100,200,500`, `100..1000:100` or
 /// `10..10k:x10`.
 fn parse_numbers(text: &str) -> Result<Vec<f64>, Rejection> {
     let mut numbers = Vec::new();
@@ -139,7 +140,7 @@ fn parse_range(range: &str, low: &str, rest: &str) -> Result<Vec<f64>, Rejection
     Ok((0..count).map(|index| low + index as f64 * step).collect())
 }
 
-/// The conditions that decide the exit status.
+/// The conditions on the results that decide the exit status.
 #[derive(Debug, Default)]
 pub(in crate::config) struct Thresholds(pub(in crate::config) Vec<String>);
 
@@ -167,7 +168,7 @@ impl Value for Thresholds {
     }
 }
 
-/// The overrides of single switches.
+/// The overrides, which change some settings for single switches.
 #[derive(Debug, Default)]
 pub(in crate::config) struct Overrides(pub(in crate::config) Vec<SwitchOverride>);
 

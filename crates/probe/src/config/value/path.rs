@@ -1,11 +1,11 @@
-//! Paths, which are made absolute and checked before the run starts.
+//! Values that are paths. They are made absolute and checked before the run starts.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use super::{Rejection, Value, quoted};
 
-/// An input file. Empty text unsets it.
+/// An input file. Empty text sets it to `None`.
 #[derive(Debug, Default)]
 pub(in crate::config) struct InputFile(pub(in crate::config) Option<PathBuf>);
 
@@ -20,7 +20,7 @@ impl Value for InputFile {
     }
 }
 
-/// An output file. Empty text unsets it.
+/// An output file. Empty text sets it to `None`.
 #[derive(Debug, Default)]
 pub(in crate::config) struct OutputFile(pub(in crate::config) Option<PathBuf>);
 
@@ -48,7 +48,7 @@ impl Value for OutputFile {
     }
 }
 
-/// An output folder. With empty text the run chooses its name.
+/// An output folder. With empty text, it is `None`, and the run chooses its name.
 #[derive(Debug, Default)]
 pub(in crate::config) struct OutputDirectory(pub(in crate::config) Option<PathBuf>);
 
@@ -80,7 +80,7 @@ impl Value for OutputDirectory {
 }
 
 /// Checks that a file exists and can be read, and returns its absolute path. Pipes, such as those
-/// of a shell's process substitution, are not opened, because that would disturb them.
+/// of a shell's process substitution, are not opened, because a reader would lose the data.
 pub(super) fn input_file(text: &str, base: &Path) -> Result<PathBuf, Rejection> {
     if text.is_empty() {
         return Err("the name of a file is missing".to_owned().into());

@@ -1,4 +1,4 @@
-//! Scalar values: numbers, durations, booleans and text.
+//! Values that are single: numbers, durations, booleans and text.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -66,7 +66,7 @@ pub(super) fn parse_number(text: &str) -> Result<f64, Rejection> {
     if number.is_finite() { Ok(number) } else { Err(format!("{text} is too large").into()) }
 }
 
-/// Splits text such as `1.5M` into `1.5` and the exponent 6.
+/// Splits a number and its suffix: `1.5M` becomes `1.5` and the exponent 6 of a power of ten.
 fn split_suffix(text: &str) -> (&str, u32) {
     for (suffix, exponent) in [('k', 3), ('K', 3), ('M', 6), ('G', 9)] {
         if let Some(mantissa) = text.strip_suffix(suffix) {
@@ -90,8 +90,8 @@ pub(super) fn parse_whole(text: &str) -> Result<u128, Rejection> {
     decimal(mantissa, 10u128.pow(exponent)).ok().flatten().ok_or_else(|| not_whole().into())
 }
 
-/// Returns the exact product of `text` and `unit`. Returns `Ok(None)` if the product is not a whole
-/// number or is too large, and `Err` if `text` is not a decimal number.
+/// Returns the exact product of the decimal number in `text` and `unit`. Returns `Ok(None)` if the
+/// product is not a whole number or is too large, and `Err` if `text` is not a decimal number.
 fn decimal(text: &str, unit: u128) -> Result<Option<u128>, ()> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
@@ -134,7 +134,8 @@ macro_rules! whole_numbers {
 }
 whole_numbers!(u16, u32, u64, usize);
 
-/// Parses a whole number of type `T`. `most` is the largest value of `T`, which the error states.
+/// Parses a whole number of type `T`. `most` is the largest value of `T`, which the error message
+/// contains.
 pub(super) fn narrow<T: TryFrom<u128>>(text: &str, most: u128) -> Result<T, Rejection> {
     let whole = parse_whole(text)?;
     T::try_from(whole).map_err(|_| format!("{text} is above the maximum, {most}").into())
@@ -155,8 +156,8 @@ impl Value for Duration {
     }
 }
 
-/// The prefix of a drain setting that ends once no packet-in waits for an answer. The limit follows
-/// the prefix.
+/// The prefix of a drain setting with which a trial stops waiting for answers once no packet-in
+/// waits for one. The time limit follows the prefix.
 const UNTIL_EMPTY: &str = "until-empty:";
 
 impl Value for Drain {
@@ -186,7 +187,7 @@ impl Value for Drain {
     }
 }
 
-/// The units of time in nanoseconds, longest first.
+/// The units of time and their lengths in nanoseconds, the longest unit first.
 const UNITS: [(&str, u128); 6] = [
     ("h", 3_600_000_000_000),
     ("m", 60_000_000_000),
@@ -231,7 +232,7 @@ pub(super) fn parse_duration(text: &str) -> Result<Duration, Rejection> {
         .map_err(|_| format!("{text} is too long").into())
 }
 
-/// Formats a duration in the longest unit that divides it.
+/// Formats a duration in the longest unit of which it is a whole multiple.
 pub(in crate::config) fn duration_text(duration: Duration) -> String {
     let nanoseconds = duration.as_nanos();
     if nanoseconds == 0 {
@@ -245,7 +246,7 @@ pub(in crate::config) fn duration_text(duration: Duration) -> String {
     format!("{}{unit}", nanoseconds / scale)
 }
 
-/// A text that may be absent. An empty text makes it absent.
+/// A text that may be absent. Empty text makes it absent.
 #[derive(Debug, Default)]
 pub(in crate::config) struct Unsettable(pub(in crate::config) Option<String>);
 
@@ -260,7 +261,7 @@ impl Value for Unsettable {
     }
 }
 
-/// A value that may be `auto` (`None`), in which case the probe chooses it.
+/// A value, or `None` for `auto`, in which case the probe chooses the value.
 #[derive(Debug, Default)]
 pub(in crate::config) struct Auto<T>(pub(in crate::config) Option<T>);
 
@@ -286,7 +287,7 @@ impl<T: Value + Default> Value for Auto<T> {
     }
 }
 
-/// The address that servers bind to.
+/// The address on which servers listen.
 #[derive(Debug)]
 pub(in crate::config) struct ServerAddress(pub(in crate::config) IpAddr);
 
@@ -307,7 +308,7 @@ impl Value for ServerAddress {
     }
 }
 
-/// The address that the controller dials.
+/// The address to which the controller connects, if it differs from that of the servers.
 #[derive(Debug, Default)]
 pub(in crate::config) struct Advertise(pub(in crate::config) Option<IpAddr>);
 

@@ -1,8 +1,8 @@
-//! Overrides, which change some settings for a range of emulated switches.
+//! Overrides, which change some settings for a range of the emulated switches.
 //!
-//! An override is written as the range, a colon and the changed fields. For example,
-//! `0-9:rate=100,start-delay=2s` makes each of the switches 0 to 9 send 100 packet-ins per second,
-//! and begin 2 seconds after the start of the traffic.
+//! An override is written as the range of switches, a colon and the changed settings (fields). For
+//! example, `0-9:rate=100,start-delay=2s` makes each of the switches 0 to 9 send 100 packet-ins per
+//! second, and begin 2 seconds after the start of traffic.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use super::scalar::{duration_text, narrow, parse_duration, parse_number};
 use super::{Rejection, Value, alternatives, quoted};
 use crate::config::{Arrivals, SwitchOverride};
 
-/// The valid rates of a switch in packet-ins per second.
+/// The allowed rates of a switch in packet-ins per second.
 const RATES: std::ops::RangeInclusive<f64> = 0.001..=100e6;
 
-/// A field of an override.
+/// A field of an override: the range of switches, or a setting that it changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::config) enum Field {
     Index,
@@ -26,7 +26,7 @@ pub(in crate::config) enum Field {
 }
 
 impl Field {
-    /// All fields, in the order in which they are written.
+    /// All fields, in the order in which they are formatted.
     pub(in crate::config) const ALL: [Self; 6] =
         [Self::Index, Self::Rate, Self::Arrivals, Self::StartDelay, Self::StopDelay, Self::Replay];
 
@@ -59,8 +59,8 @@ impl Field {
         Self::ALL.into_iter().find(|field| field.name() == name)
     }
 
-    /// Returns the name and value of each field in the text of an override. The range of switches
-    /// is the field `index`.
+    /// Returns the fields in the text of an override, each with its name and value. The range of
+    /// switches is the field `index`.
     pub(in crate::config) fn parts(text: &str) -> Vec<(&str, &str)> {
         let (index, fields) = text.split_once(':').unwrap_or((text, ""));
         let fields = split_fields(fields);
@@ -69,7 +69,7 @@ impl Field {
     }
 }
 
-/// Checks the value of one field, and returns the reason if it is invalid. Names of files are
+/// Checks the value of one field, and returns the reason if it is invalid. Relative file names are
 /// relative to `base`.
 pub(in crate::config) fn check_field(
     field: Field,
@@ -168,7 +168,7 @@ fn split_fields(text: &str) -> Vec<(&str, Option<&str>)> {
         .collect()
 }
 
-/// Returns the canonical text of an override: its fields in the order of [`Field::ALL`].
+/// Returns the canonical text of an override, with its fields in the order of [`Field::ALL`].
 pub(super) fn text(value: &SwitchOverride) -> String {
     let mut fields = Vec::new();
     let mut push = |field: Field, text: Option<String>| {

@@ -1,5 +1,5 @@
-//! The connection of one emulated switch. It buffers outgoing bytes, records where each packet-in
-//! ends in them, and divides incoming bytes into messages.
+//! The connection of an emulated OpenFlow switch. It buffers outgoing bytes, remembers where each
+//! packet-in ends in them, and divides incoming bytes into messages.
 
 use std::collections::VecDeque;
 use std::io;
@@ -8,12 +8,12 @@ use openflow::framing::Framer;
 
 use super::transport::Transport;
 
-/// The number of buffered bytes above which no packet-in is added to the buffer. Further packet-ins
-/// are kept as due times, so that a connection that the controller does not read costs a few bytes
-/// per packet-in instead of a frame.
+/// The number of unsent bytes above which no packet-in is added to the buffer. For further
+/// packet-ins, only the due times are kept, so that a connection from which the controller does not
+/// read costs a few bytes per packet-in instead of a frame.
 pub(crate) const HIGH_WATER: usize = 256 * 1024;
 
-/// The position of a packet-in in the outgoing bytes of its connection.
+/// The end of a packet-in in the stream of outgoing bytes.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     /// The offset of the packet-in's end from the start of the connection's outgoing stream.
@@ -26,12 +26,12 @@ struct Mark {
 pub(crate) enum State {
     /// There is no connection, and none is being established.
     Idle {
-        /// The moment of the next attempt to connect, on the trial's clock.
+        /// The time of the next attempt to connect, on the trial's clock.
         retry_at: u64,
     },
     Connecting {
         transport: Transport,
-        /// The moment at which the attempt to connect began, on the trial's clock.
+        /// The time at which the attempt to connect began, on the trial's clock.
         since: u64,
     },
     Open(Transport),
@@ -45,14 +45,15 @@ pub(crate) struct Connection {
     /// The outgoing bytes. The first `sent` of them have been written to the socket.
     pub(crate) out: Vec<u8>,
     sent: usize,
-    /// The number of bytes of the connection's outgoing stream that precede `out`.
+    /// The number of bytes of the connection's outgoing stream that were already removed from
+    /// `out`.
     out_base: u64,
     marks: VecDeque<Mark>,
-    /// Whether the socket accepted fewer bytes than were written to it.
+    /// Whether the socket did not accept all bytes when they were last written.
     pub(crate) blocked: bool,
     /// Whether the poller watches for the socket to become writable.
     pub(crate) watches_writable: bool,
-    /// The moment on the trial's clock since which the socket accepts no data, or `None` while it
+    /// The time, on the trial's clock, since which the socket accepts no data, or `None` while it
     /// accepts data.
     pub(crate) blocked_since: Option<u64>,
     /// Whether the connection is already in the thread's list of connections with pending work.
@@ -80,14 +81,14 @@ impl Connection {
         self.out.len() - self.sent
     }
 
-    /// Records that the outgoing bytes so far end with the packet-in `sequence`.
+    /// Records that the last bytes in the outgoing buffer belong to the packet-in `sequence`.
     pub(crate) fn mark(&mut self, sequence: u64) {
         let end = self.out_base + self.out.len() as u64;
         self.marks.push_back(Mark { end, sequence });
     }
 
-    /// Writes outgoing bytes until the socket accepts no more, and calls `left` with every
-    /// packet-in whose last byte was written. Afterwards, `blocked` is true if bytes are left over.
+    /// Writes outgoing bytes until the socket accepts no more, and calls `left` for every packet-in
+    /// whose last byte was written. Afterwards, `blocked` is true if bytes remain.
     pub(crate) fn flush(&mut self, mut left: impl FnMut(u64)) -> io::Result<()> {
         let State::Open(transport) = &mut self.state else { return Ok(()) };
         self.blocked = transport.flush()?;
@@ -113,7 +114,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Resets the state of a connection that has ended. The switch dials again at the moment
+    /// Resets the state of a connection that has ended. The switch connects again at the time
     /// `retry_at`.
     pub(crate) fn reset(&mut self, retry_at: u64) {
         let ended = std::mem::replace(self, Self::new());

@@ -1,4 +1,4 @@
-//! A block of packet-ins that is prepared once and sent again and again, for the flood mode.
+//! A block of packet-ins for the flood mode, which is prepared once and sent again and again.
 
 use std::io;
 
@@ -13,15 +13,15 @@ const BLOCK: usize = 256 * 1024;
 pub(crate) struct FloodBlock {
     bytes: Vec<u8>,
     message: usize,
-    /// The offset in the block at which the next write begins.
+    /// The offset in the block from which the next write continues.
     offset: usize,
-    /// The number of bytes already written of the packet-in that is being written.
+    /// The number of bytes of the current packet-in that have already been written.
     partial: usize,
 }
 
 impl FloodBlock {
-    /// Fills a block with packet-ins. Each call of `emit` appends one, and all must have the same
-    /// length.
+    /// Fills a block with packet-ins. Each call of `emit` must append one packet-in, and all must
+    /// have the same length.
     pub(crate) fn prepare(mut emit: impl FnMut(&mut Vec<u8>)) -> Self {
         let mut bytes = Vec::new();
         emit(&mut bytes);
@@ -51,7 +51,7 @@ impl FloodBlock {
         }
     }
 
-    /// Starts again with the first byte of the block, for a new connection.
+    /// Continues with the first byte of the block, for a new connection.
     pub(crate) fn rewind(&mut self) {
         self.offset = 0;
         self.partial = 0;

@@ -1,10 +1,10 @@
-//! One OpenFlow engine thread: its switches, their connections, and the packet-ins that they must
-//! send.
+//! An OpenFlow engine thread, with its switches, their connections, and the packet-ins that they
+//! must send.
 //!
-//! A single loop waits for due times, writes, reads and records, so that no lock and no other
-//! thread is involved between a due time and the system call that sends. The loop sleeps until
-//! shortly before the next due time and spins for the rest, since a sleep alone overshoots by tens
-//! of microseconds.
+//! A single loop waits for due times, writes, reads and records. No lock and no other thread can
+//! therefore delay a packet-in between its due time and the system call that sends it. The loop
+//! sleeps until shortly before the next due time and spins for the rest, since a sleep alone
+//! overshoots by tens of microseconds.
 
 mod receive;
 mod send;
@@ -28,19 +28,20 @@ use crate::engine::{SwitchHandshake, TrialPlan, nanos};
 use crate::traffic::FrameSource;
 use openflow_switch::OpenFlowSwitch;
 
-/// The time between two attempts to connect, in nanoseconds.
+/// The time from the end of a connection to the next attempt to connect, in nanoseconds.
 const RETRY: u64 = 500_000_000;
 /// The size of the read buffer in bytes.
 const READ: usize = 256 * 1024;
-/// The token that identifies the mailbox, through which other threads send messages, in events of
-/// the poller. The token of a connection is the index of its switch.
+/// The token by which the poller reports that the mailbox has messages from other threads. The
+/// token of a connection is the index of its switch.
 const MAILBOX: u64 = u64::MAX;
 
-/// The number of low bits of a sequence number that a buffer id carries. A buffer id has 32 bits.
-/// The highest one stays clear, so that the id is never `OFP_NO_BUFFER`, which has all bits set.
+/// The number of low bits of a sequence number that a buffer ID contains. A buffer ID has 32 bits.
+/// Its highest bit is always zero, so that it never equals `OFP_NO_BUFFER`, in which all bits are
+/// set.
 const BUFFER_BITS: u32 = 31;
 
-/// The reason why a connection ended.
+/// The reason why the connection of a switch ended.
 #[derive(Debug, thiserror::Error)]
 enum ConnectionError {
     #[error("{0}")]
@@ -62,10 +63,10 @@ pub(super) struct Shard {
     pub(super) plan: Arc<TrialPlan>,
     pub(super) orders: Arc<Orders>,
     pub(super) live: Arc<Live>,
-    /// The parameters with which connections to the controller are opened.
+    /// The parameters by which switches connect to the controller.
     pub(super) dialler: Dialler,
     pub(super) recorder: Recorder,
-    /// The times of the thread's tasks, such as when the next packet-in is due.
+    /// The times at which the thread must act, such as when the next packet-in is due.
     pub(super) pace: Pace,
     pub(super) members: Vec<Member>,
     /// The messages from other engine threads.
@@ -74,31 +75,32 @@ pub(super) struct Shard {
     pub(super) slots: Vec<Slot>,
     /// The poller (epoll) that watches all connections and the mailbox.
     pub(super) epoll: std::os::fd::OwnedFd,
-    /// The switches whose connections may have something to send, by index in `members`.
+    /// The indices in `members` of the switches that may have something to send.
     pub(super) dirty: Vec<usize>,
-    /// A reused buffer for the frame of the next packet-in.
+    /// A buffer for the frame of the next packet-in, which is reused.
     pub(super) frame: Vec<u8>,
-    /// The time of the next attempt to connect, so that the thread does not dial too fast.
+    /// The earliest time of the next attempt to connect, which limits the rate of connections.
     pub(super) next_dial: u64,
 }
 
-/// An emulated switch, its connection and what it sends.
+/// An emulated switch with its connection and the packet-ins that it sends.
 pub(super) struct Member {
     pub(super) switch: OpenFlowSwitch,
     pub(super) connection: Connection,
     /// The generator of the frames in the switch's packet-ins.
     pub(super) source: FrameSource,
-    /// The prepared block of packet-ins, if switches send as fast as their connections accept data.
+    /// The prepared packet-ins for the flood mode, in which switches send as fast as their
+    /// connections accept data. `None` in other modes.
     pub(super) flood: Option<FloodBlock>,
-    /// Whether the controller has finished the handshake with the switch.
+    /// Whether the handshake between controller and switch is complete.
     pub(super) ready: bool,
-    /// The most advanced stage that the handshake has reached, and the last error.
+    /// The progress of the handshake, and the last error of the connection.
     pub(super) handshake: SwitchHandshake,
 }
 
 impl Shard {
-    /// Runs the switches until the conductor of the trial orders the thread to stop, and returns
-    /// its record.
+    /// Runs the switches until the conductor, which leads the trial, orders the thread to stop.
+    /// Returns the thread's record.
     pub(super) fn run(mut self) -> io::Result<(Recorder, Vec<SwitchHandshake>)> {
         epoll::add(
             &self.epoll,
@@ -172,9 +174,9 @@ impl Shard {
         Ok((self.recorder, self.members.into_iter().map(|member| member.handshake).collect()))
     }
 
-    /// Sends packet-ins that became due while the thread reads answers. This is done after each
-    /// connection is read, because reading all connections after a stall would make packet-ins too
-    /// late.
+    /// Sends packet-ins that have become due while the thread reads answers. This is done after
+    /// reading each connection: after a stall, reading all connections first would delay the
+    /// packet-ins too much.
     fn keep_schedule(&mut self) {
         let now = self.orders.clock.now();
         if let Some(at) = self.pace.traffic_time(now).filter(|_| self.pace.is_due(now)) {
@@ -183,7 +185,7 @@ impl Shard {
         }
     }
 
-    /// Returns how long the thread may sleep until its next task.
+    /// Returns how long the thread may sleep until its next event.
     fn timeout(&self, now: u64) -> Timespec {
         let mut wake = self.pace.wake(now, self.recorder.next_sample());
         let is_idle = |member: &Member| matches!(member.connection.state, State::Idle { .. });
@@ -197,8 +199,8 @@ impl Shard {
         Timespec { tv_sec: (sleep / 1_000_000_000) as i64, tv_nsec: (sleep % 1_000_000_000) as i64 }
     }
 
-    /// Begins to connect the switches whose next attempt is due, without exceeding the configured
-    /// connection rate.
+    /// Begins to connect those switches that must connect now, at most as fast as the configured
+    /// connection rate permits.
     fn dial(&mut self, now: u64) {
         let spacing = self.plan.dial_spacing();
         for index in 0..self.members.len() {
@@ -231,15 +233,16 @@ impl Shard {
         }
     }
 
-    /// Handles a poller event on a switch's connection, and ends the connection if this fails.
+    /// Handles an event that the poller reports for a switch's connection. Ends the connection if
+    /// this fails.
     fn handle(&mut self, index: usize, flags: epoll::EventFlags, buffer: &mut [u8]) {
         if let Err(error) = self.try_handle(index, flags, buffer) {
             self.disconnect(index, &error);
         }
     }
 
-    /// Completes a connection attempt if one is in progress, then reads and writes as the event's
-    /// flags allow.
+    /// Completes an attempt to connect, if one is in progress, and then reads and writes as the
+    /// event's flags allow.
     fn try_handle(
         &mut self,
         index: usize,
@@ -279,8 +282,8 @@ impl Shard {
         Ok(())
     }
 
-    /// Does the periodic work of all switches: it stops waiting for overdue packet-ins in a closed
-    /// loop, runs the timers of the sessions, and publishes the counters.
+    /// Performs the periodic work of all switches. It stops waiting for overdue packet-ins in a
+    /// closed loop, runs the timers of the sessions, and updates the progress counters.
     fn tick(&mut self, now: u64) {
         let at = self.pace.traffic_time(now);
         for index in 0..self.members.len() {
@@ -312,7 +315,8 @@ impl Shard {
         self.live.add(sent, answered);
     }
 
-    /// Ends a connection and records why. The switch dials again after [`RETRY`].
+    /// Ends the connection of a switch, and records the error. The switch connects again after
+    /// [`RETRY`].
     fn disconnect(&mut self, index: usize, error: &ConnectionError) {
         let now = self.orders.clock.now();
         let member = &mut self.members[index];

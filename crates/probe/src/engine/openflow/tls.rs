@@ -1,4 +1,4 @@
-//! The TLS settings of switches that dial the controller.
+//! The TLS settings of OpenFlow switches, which connect to the controller.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,8 +28,8 @@ pub(crate) enum TlsError {
     NoAuthority,
 }
 
-/// Returns the TLS client configuration, and the server name that the controller's certificate must
-/// have. `host` is the host that is dialled.
+/// Returns the TLS client configuration, and the server name for which the controller's certificate
+/// must be valid. `host` is the host to which the switches connect.
 pub(crate) fn client_config(
     tls: &Tls,
     host: &str,
@@ -82,8 +82,8 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     Ok(found)
 }
 
-/// A verifier of certificates for the setting `tls.insecure`. It accepts every certificate, but
-/// checks the signatures that are made with its key.
+/// A certificate verifier for the setting `tls.insecure`. It accepts every certificate, but still
+/// checks the signatures that prove possession of the certificate's key.
 #[derive(Debug)]
 struct AnyCertificate(Arc<CryptoProvider>);
 

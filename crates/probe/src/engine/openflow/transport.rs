@@ -9,14 +9,14 @@ use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 use rustls::ClientConnection;
 use rustls::pki_types::ServerName;
 
-/// The parameters with which a switch dials the controller.
+/// The parameters by which a switch connects to the controller.
 #[derive(Clone, Debug)]
 pub(crate) struct Dialler {
     pub(crate) address: SocketAddr,
     pub(crate) tls: Option<(Arc<rustls::ClientConfig>, ServerName<'static>)>,
 }
 
-/// A connection to the controller, which may still be in the process of being established.
+/// A connection to the controller, which may still be being established.
 #[derive(Debug)]
 pub(crate) struct Transport {
     socket: TcpStream,
@@ -52,8 +52,8 @@ impl Dialler {
 }
 
 impl Transport {
-    /// Checks whether the attempt to connect succeeded. It must be called when the socket becomes
-    /// writable.
+    /// Checks whether the attempt to connect has succeeded. The caller must call it when the socket
+    /// becomes writable.
     ///
     /// # Errors
     ///
@@ -104,7 +104,7 @@ impl Transport {
         }
     }
 
-    /// Sends pending TLS records. Returns whether some records are still pending.
+    /// Sends TLS records that are waiting. Returns whether some of them still wait.
     pub(crate) fn flush(&mut self) -> io::Result<bool> {
         let Some(session) = &mut self.session else { return Ok(false) };
         match flush_session(session, &mut self.socket) {

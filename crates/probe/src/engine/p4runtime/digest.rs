@@ -1,8 +1,9 @@
-//! Digests as load: the digest that switches send instead of packet-ins, and its data.
+//! Digests that switches send instead of packet-ins, if the load consists of digests.
 //!
-//! The data is what a P4 program would learn from an emulated packet: its addresses and ports, its
-//! ingress port, and, in a member that is wide enough, its sequence number. An acknowledgement is
-//! matched to its digest by the list id, so the data does not matter for it.
+//! The data of a digest are those that a P4 program would learn from an emulated packet: its
+//! addresses and ports, its ingress port and, in a member that is wide enough, its sequence number.
+//! An acknowledgement is matched to its digest by the list ID, so the data do not matter for the
+//! measurement.
 
 use entities::schema::DigestId;
 use entities::{BitsType, Data, DataType};
@@ -15,17 +16,17 @@ use crate::engine::recorder::Recorder;
 use crate::ledger::Answer;
 use openflow_switch::Packet;
 
-/// A digest of a pipeline's P4Info, in the form in which switches send it.
+/// The digest of a pipeline's P4Info that switches send, and the type of its data.
 #[derive(Clone, Debug)]
 pub(super) struct DigestForm {
     pub(super) id: DigestId,
     pub(super) name: String,
     data: DataType,
-    /// The names of the digest's members, if it is a struct.
+    /// The names of the digest's members if it is a struct, and otherwise empty.
     names: Vec<String>,
 }
 
-/// The error if a pipeline does not declare the configured digest.
+/// The reason why a pipeline does not have the configured digest.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoDigest {
     #[error(
@@ -40,8 +41,8 @@ pub(crate) enum NoDigest {
 }
 
 impl DigestForm {
-    /// Returns the pipeline's digest with the name `wanted`, or its first digest if the name is
-    /// empty.
+    /// Returns the digest of the pipeline with the name `wanted`, or its first digest if `wanted`
+    /// is empty.
     pub(super) fn of(pipeline: &Pipeline, wanted: &str) -> Result<Self, NoDigest> {
         let digests = pipeline.schema().digests();
         let digest = match wanted {
@@ -59,7 +60,7 @@ impl DigestForm {
         Ok(Self { id, name, data, names: member_names(pipeline, id) })
     }
 
-    /// Returns the digest data that a switch would learn from a packet that enters at a port.
+    /// Returns the data of the digest that a switch would send for a packet that enters at a port.
     pub(super) fn data(&self, packet: &Packet, ingress_port: u16, sequence: u64) -> Data {
         let mut learned = Learned { packet, ingress_port, sequence, bits_seen: Vec::new() };
         match &self.data {
@@ -73,18 +74,20 @@ impl DigestForm {
     }
 }
 
-/// Returns the list id for a sequence number. List ids begin with 1, and sequence numbers with 0.
+/// Returns the list ID of the digest with a given sequence number. List IDs begin with 1, and
+/// sequence numbers with 0.
 pub(super) fn list_id(sequence: u64) -> u64 {
     sequence + 1
 }
 
-/// Returns the sequence number that belongs to a list id, or `None` if no list has this id.
+/// Returns the sequence number of the digest with a given list ID, or `None` if no digest has this
+/// ID.
 pub(super) fn sequence_of(list_id: u64) -> Option<u64> {
     list_id.checked_sub(1)
 }
 
-/// Records an acknowledgement that arrived `at` nanoseconds after the start of traffic at a switch
-/// that sends `digest`.
+/// Records an acknowledgement at a switch that sends the digest `digest`. It arrived `at`
+/// nanoseconds after the start of traffic.
 pub(super) fn acknowledged(
     recorder: &mut Recorder,
     switch: usize,
@@ -114,14 +117,14 @@ fn member_names(pipeline: &Pipeline, id: DigestId) -> Vec<String> {
     })
 }
 
-/// The fields of one packet from which a digest's members are filled.
+/// The fields of one packet from which the members of a digest are filled.
 struct Learned<'a> {
     packet: &'a Packet,
     ingress_port: u16,
     sequence: u64,
-    /// The widths in bits of the members filled so far. A member without a name is identified by
+    /// The widths in bits of the members filled so far. A member without a name is recognised by
     /// its width: the first member of a width is filled with a source address or port, and every
-    /// later one of this width with a destination.
+    /// later one of the same width with a destination.
     bits_seen: Vec<u32>,
 }
 

@@ -1,10 +1,12 @@
-//! Idle timeouts as load: the table whose entries switches report as idle, and these entries.
+//! Table entries that switches report as idle instead of sending packet-ins, if the load consists
+//! of idle timeouts.
 //!
 //! At each due time, a switch inserts an entry, as if a packet had added it earlier, and notifies
 //! the controller that the entry is idle. A controller then removes the entry, or sets it again to
 //! keep it. The first update of a Write with the key of the entry counts as the answer. The key
-//! contains the sequence number of the entry and, if it has more bits, a mark of the trial, which
-//! distinguishes these entries from the controller's own and from those of earlier trials.
+//! contains the sequence number of the entry. If the key has more bits, they contain a mark of the
+//! trial, which distinguishes these entries from the controller's own and from those of earlier
+//! trials.
 
 use entities::schema::{ActionScope, MatchKind, Table, TableId};
 use entities::value::ValueType;
@@ -13,29 +15,29 @@ use p4runtime::session::Pipeline;
 
 use crate::traffic::RunKey;
 
-/// The number of bits of the sequence number in a key.
+/// The number of bits of a key that contain the sequence number of the entry.
 const NUMBER_BITS: u32 = 32;
-/// The idle timeout of the entries in nanoseconds. It is a day long, so that the emulated device
-/// itself never reports them.
+/// The idle timeout of the entries in nanoseconds. It is a day, so that the emulated device itself
+/// never reports them as idle.
 const IDLE_TIMEOUT: i64 = 24 * 3600 * 1_000_000_000;
 /// The table size that is assumed if a table declares none. It also limits the number of entries of
-/// any table that are reported as idle at one time.
+/// any table that are reported as idle at a time.
 const ROOM: u64 = 65_536;
-/// The priority of entries in tables that require one. Any value other than 0 would serve.
+/// The priority of entries in tables that require one. Any value other than 0 would do.
 const PRIORITY: i32 = 1;
 
-/// A table whose entries switches report as idle.
+/// A table whose entries are reported as idle, and the form of these entries.
 #[derive(Clone, Debug)]
 pub(super) struct IdleForm {
     pub(super) table: TableId,
     fields: Vec<Field>,
     action: v1::Action,
     needs_priority: bool,
-    /// The maximum number of entries of this trial in the table at one time. The rest of the table
-    /// is left to the controller.
+    /// The maximum number of entries of this trial in the table at a time. The rest of the table is
+    /// left to the controller.
     room: u64,
-    /// The mark that identifies entries of this trial, in the key bits that the sequence number
-    /// does not use.
+    /// The mark that identifies entries of this trial, in those bits of the key that the sequence
+    /// number does not use.
     mark: u128,
 }
 
@@ -47,7 +49,8 @@ struct Field {
     bits: u32,
 }
 
-/// The error if a pipeline has no table that supports idle timeouts, or lacks the configured one.
+/// The reason why a pipeline has no table whose entries can be reported as idle, or not the
+/// configured one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoTable {
     #[error(
@@ -64,8 +67,8 @@ pub(crate) enum NoTable {
 }
 
 impl IdleForm {
-    /// Returns the pipeline's table with the name `wanted`, or its first table with idle timeouts
-    /// if the name is empty.
+    /// Returns the table of the pipeline with the name `wanted`, or its first table with idle
+    /// timeouts if `wanted` is empty.
     pub(super) fn of(pipeline: &Pipeline, wanted: &str, key: RunKey) -> Result<Self, NoTable> {
         let tables = pipeline.schema().tables();
         let mut usable =
@@ -121,7 +124,8 @@ impl IdleForm {
         })
     }
 
-    /// Returns the entry with this sequence number, in the form in which a notification reports it.
+    /// Returns the entry with a given sequence number, in the form in which a notification contains
+    /// it.
     pub(super) fn entry(&self, sequence: u64) -> v1::TableEntry {
         let mut rest = self.mark | u128::from(sequence as u32);
         let mut matches = Vec::with_capacity(self.fields.len());
@@ -139,7 +143,7 @@ impl IdleForm {
         }
     }
 
-    /// Returns the sequence number of an entry that this trial reported as idle, or `None` for
+    /// Returns the sequence number of an entry if this trial has created the entry, and `None` for
     /// other entries.
     pub(super) fn sequence_of(&self, entry: &v1::TableEntry) -> Option<u64> {
         if entry.table_id != self.table.0 {
@@ -158,9 +162,9 @@ impl IdleForm {
         (key == expected).then_some(number.into())
     }
 
-    /// Returns the updates that insert the entry with this sequence number into the table. They
-    /// first delete the entry that was inserted `room` entries earlier, because the controller may
-    /// have kept it.
+    /// Returns the updates that insert the entry with a given sequence number into the table.
+    /// Before that, they delete the entry that was inserted `room` entries earlier, because the
+    /// controller may have kept it.
     pub(super) fn appears(&self, sequence: u64) -> impl Iterator<Item = v1::Update> {
         let update = |kind: update::Type, entry| v1::Update {
             r#type: kind.into(),
@@ -178,7 +182,7 @@ impl IdleForm {
 }
 
 impl Field {
-    /// Returns a key with all its bits set.
+    /// Returns a value of the field with all bits set.
     fn all(&self) -> u128 {
         1_u128.checked_shl(self.bits).unwrap_or_default().wrapping_sub(1)
     }
@@ -205,8 +209,8 @@ impl Field {
         v1::FieldMatch { field_id: self.id, field_match_type: Some(matching) }
     }
 
-    /// Returns a mask of all ones, as wide as the field. It consists of bytes, since a field may be
-    /// wider than any integer type.
+    /// Returns a mask of all ones that is as wide as the field. The mask consists of bytes, since a
+    /// field may be wider than any integer type.
     fn mask(&self) -> bytes::Bytes {
         let mut mask = vec![0xff; self.bits.div_ceil(8) as usize];
         if let (Some(first), rest @ 1..) = (mask.first_mut(), self.bits % 8) {
@@ -227,7 +231,7 @@ impl Field {
     }
 }
 
-/// Returns the shortest big-endian encoding of a number, as P4Runtime requires.
+/// Returns the shortest big-endian encoding of a number, which P4Runtime requires.
 fn bytes(value: u128) -> bytes::Bytes {
     let bytes = value.to_be_bytes();
     let zeros = bytes.iter().take_while(|byte| **byte == 0).count().min(bytes.len() - 1);
@@ -253,7 +257,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns a table with idle timeouts that has fields of these kinds and widths.
+    /// Returns the P4Info of a table with idle timeouts and with fields of the given kinds and
+    /// widths.
     fn table(name: &str, number: u32, fields: &[(&str, u32)], more: &str) -> String {
         let field = |(at, (kind, bits)): (usize, &(&str, u32))| {
             let id = at + 1;

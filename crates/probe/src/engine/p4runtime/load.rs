@@ -1,4 +1,4 @@
-//! The messages that switches send instead of packet-ins: digests and idle notifications.
+//! The messages that switches may send instead of packet-ins: digests and idle notifications.
 
 use entities::schema::{DigestId, TableId};
 use p4runtime::proto::v1;
@@ -10,14 +10,15 @@ use super::idle::{IdleForm, NoTable};
 use crate::config::{Config, Load};
 use crate::traffic::RunKey;
 
-/// The kind of message that a pipeline's switches send instead of packet-ins.
+/// The kind of message that switches send instead of packet-ins, with its form in a pipeline.
 #[derive(Clone, Debug)]
 pub(super) enum Form {
     Digest(DigestForm),
     IdleTimeout(IdleForm),
 }
 
-/// The error if a pipeline lacks the configured digest or table.
+/// The reason why switches cannot send the configured messages: their pipeline lacks the digest or
+/// the table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoForm {
     #[error(transparent)]
@@ -47,7 +48,7 @@ impl Form {
         })
     }
 
-    /// Returns which subscribers of a switch receive the message.
+    /// Returns the kind of subscription for which a controller receives the messages.
     pub(super) fn receiver(&self) -> Receiver {
         match self {
             Self::Digest(form) => Receiver::Digest(form.id),
@@ -56,10 +57,10 @@ impl Form {
     }
 }
 
-/// The kind of subscribers that receive a message of a switch.
+/// The kind of subscription for which a controller receives the messages of a switch.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Receiver {
-    /// The subscribers that receive packet-ins.
+    /// Controllers that receive packet-ins.
     Packet,
     Digest(DigestId),
     IdleTimeout(TableId),
@@ -71,7 +72,7 @@ pub(super) struct Batch {
     packets: Vec<PacketIn>,
     lists: Vec<DigestList>,
     entries: Vec<v1::TableEntry>,
-    /// The updates of the switch's table that must be made before its idle notifications are sent.
+    /// The updates to be made to the switch's table before its idle notifications are sent.
     changes: Vec<v1::Update>,
 }
 
@@ -93,7 +94,7 @@ impl Batch {
         self.entries.push(form.entry(sequence));
     }
 
-    /// Sends all messages of the batch, and returns how many were queued.
+    /// Sends all messages of the batch. Returns how many of them were queued for sending.
     pub(super) fn send(&mut self, device: &DeviceHandle, receiver: Receiver) -> usize {
         match receiver {
             Receiver::Packet => device.send_now(self.packets.drain(..)).unwrap_or(0),

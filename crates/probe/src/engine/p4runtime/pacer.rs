@@ -1,9 +1,9 @@
-//! The pacer, which puts packet-ins into the switches' streams when they are due.
+//! The pacer, which puts packet-ins into the streams of P4Runtime switches when they are due.
 //!
-//! A task of its own waits for due times. While the runtime is busy with connections that have data
-//! to read, it would schedule this task late. Therefore a connection that is polled while
+//! A task waits for the times at which packet-ins are due. If the runtime is busy with connections
+//! that have data to read, it schedules this task late. Therefore a connection that is polled while
 //! packet-ins are due puts them into the streams itself, before its other work ([`Urgency`]).
-//! Messages in a stream's queue are written immediately.
+//! Messages in the queue of a stream are written immediately.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,33 +18,35 @@ use crate::engine::nanos;
 use crate::engine::pace::{Pace, SPIN};
 use crate::engine::recorder::ABSENCE;
 
-/// The time in nanoseconds between two attempts to put packet-ins into a full queue.
+/// The time in nanoseconds after which the pacer tries again to put packet-ins into a queue that
+/// was full.
 const RETRY: u64 = 1_000_000;
-/// The maximum number of messages in a stream's queue. For further packet-ins, only the due times
-/// are kept.
+/// The maximum number of messages in the queue of a stream. For further packet-ins, only the due
+/// times are kept.
 const HIGH_WATER: usize = 4096;
 
-/// The pacing of one engine thread, which the pacing task and all connections of the thread share.
+/// The pacer of one engine thread, which the pacing task and all connections of the thread share.
 pub(super) struct Pacing {
     thread: Arc<ThreadState>,
     pacer: Mutex<Pacer>,
 }
 
-/// The state of a thread's pacing, which a lock protects.
+/// The state of a thread's pacer, which a lock protects.
 struct Pacer {
     thread: Arc<ThreadState>,
     devices: Vec<DeviceHandle>,
     pace: Pace,
-    /// The indices of the switches whose packet-ins wait for room in the queue of their stream.
+    /// The indices of the switches with packet-ins that wait until the queue of the stream has
+    /// space.
     waiting: Vec<usize>,
     is_waiting: Vec<bool>,
     batch: Batch,
 }
 
 impl Pacing {
-    /// Creates the pacing of a thread. The devices of the thread must be set before.
+    /// Creates the pacer of a thread. The devices of the thread must have been set before.
     pub(super) fn new(thread: &Arc<ThreadState>, pace: Pace) -> Self {
-        let members = thread.books().members.len();
+        let members = thread.record().members.len();
         let pacer = Pacer {
             thread: thread.clone(),
             devices: thread.devices(),
@@ -56,7 +58,8 @@ impl Pacing {
         Self { thread: thread.clone(), pacer: Mutex::new(pacer) }
     }
 
-    /// Waits for due times and sends, until the conductor of the trial stops the thread.
+    /// Waits until packet-ins are due and sends them, until the conductor, which leads the trial,
+    /// stops the thread.
     pub(super) async fn pace(&self) -> io::Result<()> {
         let timer = Timer::new()?;
         let orders = &self.thread.shared.orders;
@@ -67,7 +70,7 @@ impl Pacing {
             let now = orders.clock.now();
             if let Some(start) = orders.traffic_start().filter(|start| since.0 >= *start) {
                 let (from, to) = (since.0 - start, now - start);
-                let recorder = &mut self.thread.books().recorder;
+                let recorder = &mut self.thread.record().recorder;
                 match since.1 {
                     Some(until) => recorder.had_turns(from, until.saturating_sub(start), to),
                     None => recorder.did_not_look(from, to),
@@ -76,7 +79,7 @@ impl Pacing {
             let wake = {
                 let mut pacer = self.pacer();
                 let pacer = &mut *pacer;
-                pacer.pace.look(now, &self.thread.books().recorder.tally);
+                pacer.pace.look(now, &self.thread.record().recorder.tally);
                 pacer.work(now);
                 pacer.wake(now)
             };
@@ -100,7 +103,7 @@ impl Pacing {
             // Packet-ins count as due even if there was no time to send them.
             self.pacer().take_due(at);
             self.pacer().note_refusals();
-            self.thread.books().recorder.close(at);
+            self.thread.record().recorder.close(at);
         }
         self.pacer().publish();
         Ok(())
@@ -143,9 +146,9 @@ impl Pacer {
                 Mode::Flood => {}
             }
             self.hand_over();
-            let mut books = thread.books();
-            if at >= books.recorder.next_sample() {
-                books.recorder.sample(at);
+            let mut record = thread.record();
+            if at >= record.recorder.next_sample() {
+                record.recorder.sample(at);
             }
         }
         if self.pace.ticks(now) {
@@ -153,27 +156,27 @@ impl Pacer {
         }
     }
 
-    /// Returns whether the schedule has a packet-in that is due by `now`, a moment of the trial's
-    /// clock.
+    /// Returns whether the schedule contains a packet-in that is due by `now`, a time on the
+    /// trial's clock.
     fn is_due(&self, now: u64) -> bool {
         self.pace.is_due(now) && !self.thread.shared.orders.is_stopped()
     }
 
-    /// Returns the moment, on the trial's clock, at which the pacing task must wake for the next
+    /// Returns the time, on the trial's clock, at which the pacing task must wake for the next
     /// event.
     fn wake(&self, now: u64) -> u64 {
-        let wake = self.pace.wake(now, self.thread.books().recorder.next_sample());
+        let wake = self.pace.wake(now, self.thread.record().recorder.next_sample());
         match self.waiting.is_empty() {
             true => wake,
             false => wake.min(now + RETRY),
         }
     }
 
-    /// Sends the announcements of emulated hosts that are due at `now`.
+    /// Sends the announcements of those emulated hosts that must announce themselves by `now`.
     fn introduce(&mut self, now: u64) {
         let plan = &self.thread.shared.plan;
         let due = {
-            let switches = &self.thread.books().recorder.switches;
+            let switches = &self.thread.record().recorder.switches;
             let due = self.pace.introductions(switches, now).into_iter();
             due.filter_map(|(place, number)| Some((place, switches.get(place)?.index, number)))
                 .collect::<Vec<_>>()
@@ -185,15 +188,16 @@ impl Pacer {
         }
     }
 
-    /// Moves all packet-ins that are due by `at` from the schedule to the lists of their switches.
+    /// Removes all packet-ins that are due by `at` from the schedule, and adds them to the lists of
+    /// their switches.
     fn take_due(&mut self, at: u64) {
-        let mut books = self.thread.books();
+        let mut record = self.thread.record();
         while let Some((index, due)) = self.pace.pop_due(at) {
-            if !books.members[index].ready {
-                books.recorder.due_in_vain(index, due);
+            if !record.members[index].ready {
+                record.recorder.due_in_vain(index, due);
                 continue;
             }
-            books.recorder.due_and_waits(index, due);
+            record.recorder.due_and_waits(index, due);
             if !self.is_waiting[index] {
                 self.is_waiting[index] = true;
                 self.waiting.push(index);
@@ -201,25 +205,25 @@ impl Pacer {
         }
     }
 
-    /// Lets the switches of a closed loop send a packet-in for each slot of the window that an
-    /// answer has freed.
+    /// Makes the switches of a closed loop send new packet-ins until each has `window` unanswered
+    /// ones again.
     fn refill(&mut self, window: u32, at: u64) {
         let plan = &self.thread.shared.plan;
-        let mut books = self.thread.books();
-        let mut members = std::mem::take(&mut books.refill);
+        let mut record = self.thread.record();
+        let mut members = std::mem::take(&mut record.refill);
         if self.pace.begins() {
             members = (0..self.devices.len()).collect();
         }
         for index in members {
-            let switch = books.recorder.switches[index].index;
-            if !books.members[index].ready || !plan.is_active(switch, at) {
+            let switch = record.recorder.switches[index].index;
+            if !record.members[index].ready || !plan.is_active(switch, at) {
                 continue;
             }
             let missing = window
-                .saturating_sub(books.recorder.switches[index].ledger.in_loop())
-                .saturating_sub(books.recorder.waiting(index) as u32);
+                .saturating_sub(record.recorder.switches[index].ledger.in_loop())
+                .saturating_sub(record.recorder.waiting(index) as u32);
             for _ in 0..missing {
-                books.recorder.due_and_waits(index, at);
+                record.recorder.due_and_waits(index, at);
             }
             if missing > 0 && !self.is_waiting[index] {
                 self.is_waiting[index] = true;
@@ -228,41 +232,41 @@ impl Pacer {
         }
     }
 
-    /// Puts waiting packet-ins into the streams of their switches, as far as the streams' queues
-    /// have room.
+    /// Puts waiting packet-ins into the streams of their switches, as far as the queues of the
+    /// streams have space.
     fn hand_over(&mut self) {
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.retain(|index| {
             let index = *index;
             let Some(device) = self.devices.get(index) else { return false };
             let room = HIGH_WATER.saturating_sub(device.queued());
-            let mut books = self.thread.books();
-            if !books.members[index].ready {
-                books.recorder.cut_off(index);
+            let mut record = self.thread.record();
+            if !record.members[index].ready {
+                record.recorder.cut_off(index);
                 self.is_waiting[index] = false;
                 return false;
             }
             let mut first = None;
             while self.batch.len() < room
-                && let Some(sequence) = books.emit(index, &mut self.batch)
+                && let Some(sequence) = record.emit(index, &mut self.batch)
             {
                 first.get_or_insert(sequence);
             }
-            let receiver = books.members[index].receiver();
-            drop(books);
+            let receiver = record.members[index].receiver();
+            drop(record);
             let offered = self.batch.len();
             let queued = self.batch.send(device, receiver);
             let refuses = device.refuses();
-            let mut books = self.thread.books();
+            let mut record = self.thread.record();
             if let Some(first) = first {
                 for sequence in first + queued as u64..first + offered as u64 {
-                    books.recorder.abandon(index, sequence);
+                    record.recorder.abandon(index, sequence);
                 }
             }
             if refuses {
-                books.recorder.refuse(index);
+                record.recorder.refuse(index);
             }
-            self.is_waiting[index] = books.recorder.waiting(index) > 0;
+            self.is_waiting[index] = record.recorder.waiting(index) > 0;
             self.is_waiting[index]
         });
         self.waiting = waiting;
@@ -273,12 +277,12 @@ impl Pacer {
             (self.thread.shared.plan.config.traffic.mode, self.thread.traffic_time())
         {
             let before = at.saturating_sub(nanos(give_up));
-            let mut books = self.thread.books();
+            let mut record = self.thread.record();
             for index in 0..self.devices.len() {
                 // This call also wakes a switch whose start delay has passed.
-                let freed = books.recorder.switches[index].ledger.give_up(before);
-                if freed > 0 || books.recorder.switches[index].ledger.in_loop() == 0 {
-                    books.refill.push(index);
+                let freed = record.recorder.switches[index].ledger.give_up(before);
+                if freed > 0 || record.recorder.switches[index].ledger.in_loop() == 0 {
+                    record.refill.push(index);
                 }
             }
         }
@@ -286,17 +290,18 @@ impl Pacer {
         self.publish();
     }
 
-    /// Records which streams accept no more data. The server may have noticed this in its own task.
+    /// Records which streams accept no more data, since the server may have noticed this while the
+    /// pacer was not running.
     fn note_refusals(&self) {
         for (index, device) in self.devices.iter().enumerate() {
             if device.refuses() {
-                self.thread.books().recorder.refuse(index);
+                self.thread.record().recorder.refuse(index);
             }
         }
     }
 
     fn publish(&self) {
-        let (sent, answered) = self.thread.books().recorder.publish();
+        let (sent, answered) = self.thread.record().recorder.publish();
         self.thread.shared.live.add(sent, answered);
     }
 }

@@ -1,7 +1,8 @@
-//! Names for the pipelines that controllers push, so that a report shows where switches differ.
+//! Names the P4 pipelines that controllers push, so that a report shows if switches have different
+//! ones.
 //!
 //! A controller may leave some switches with a different pipeline: ONOS, for example, keeps the
-//! pipeconf of a device that it knows from an earlier run. Answers of such switches must not be
+//! pipeline that it assigned to a device in an earlier run. Answers of such switches must not be
 //! added to those of the others without a remark.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,8 +17,8 @@ pub(super) struct Pipelines {
 }
 
 impl Pipelines {
-    /// Returns the name of a pipeline. Two pipelines have equal names only if they are equal, in
-    /// this trial and in any other.
+    /// Returns the name of a pipeline. Two pipelines have the same name only if they are equal,
+    /// within this trial and across trials.
     pub(super) fn name(&self, pipeline: &Arc<Pipeline>) -> String {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, name)) = known.iter().find(|(known, _)| Arc::ptr_eq(known, pipeline)) {

@@ -1,12 +1,13 @@
-//! The ports on which P4Runtime servers listen, reserved from before any controller dials until the
-//! run ends.
+//! Reserves the TCP ports on which P4Runtime servers listen, from before any controller connects
+//! until the run ends.
 //!
 //! The kernel assigns any free port of its ephemeral range to an outgoing connection. A controller
-//! that dials thousands of switches before they listen, or between two trials, may be assigned the
-//! very port of a switch, which then cannot listen. The kernel does not assign a port to which a
-//! socket is bound. Therefore a bound socket that does not listen reserves each port for the whole
-//! run, and the listeners of each trial are bound beside it (both with `SO_REUSEADDR`). While no
-//! listener exists, connections are refused, as they would be without the reservation.
+//! that connects to thousands of switches before they listen, or between two trials, may be
+//! assigned the very port of a switch, which then cannot listen. The kernel does not assign a port
+//! to which a socket is bound. Therefore each port is reserved for the whole run by a socket that
+//! is bound to it and does not listen. The listening sockets of each trial are bound to the same
+//! port (both with `SO_REUSEADDR`). While there is no listening socket, connections are refused, as
+//! they would be without the reservation.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
@@ -22,7 +23,7 @@ use crate::config::{Config, Protocol};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PortsError {
-    /// The system refuses to bind or listen at an address.
+    /// The system refuses to bind a socket to an address, or to listen on it.
     #[error("cannot listen on {address}: {cause}; {}", advice(cause))]
     Listen {
         /// The address at which the probe cannot listen.
@@ -45,7 +46,7 @@ pub enum PortsError {
     },
 }
 
-/// Returns advice for a user whose system refuses to listen.
+/// Returns advice for the user if the system refuses to listen.
 fn advice(cause: &io::Error) -> &'static str {
     match cause.kind() {
         io::ErrorKind::AddrInUse => {
@@ -80,13 +81,13 @@ pub struct HeldPorts {
 }
 
 impl HeldPorts {
-    /// Reserves ports for the largest number of switches of any trial. Reserves none if the
-    /// protocol is not P4Runtime.
+    /// Reserves ports for the largest number of switches in any trial, or none if the protocol is
+    /// not P4Runtime.
     ///
-    /// If the controller is informed of the switches' addresses, ports that are in use are skipped.
-    /// The run informs it by a file or a request to ONOS. With `caller_announces`, the caller
-    /// informs it, and must call [`HeldPorts::apply`] before. Otherwise the controller expects
-    /// consecutive ports, and a port in use is an error.
+    /// Ports that are in use are skipped if the controller is informed of the addresses of the
+    /// switches. Either the run informs it by a file or by a request to ONOS, or the caller does
+    /// (`caller_announces`), which must call [`HeldPorts::apply`] first. Otherwise the controller
+    /// expects consecutive ports, and a port in use is an error.
     ///
     /// # Errors
     ///
@@ -122,17 +123,18 @@ impl HeldPorts {
         Ok(held)
     }
 
-    /// Returns whether ports were skipped because they are in use.
+    /// Returns whether ports within the range were skipped because they are in use.
     pub(crate) fn has_gaps(&self) -> bool {
         !self.passed_over.is_empty()
     }
 
-    /// Writes the ports that were skipped into a configuration.
+    /// Records in a configuration which ports were skipped.
     pub fn apply(&self, config: &mut Config) {
         config.p4runtime.passed_over.clone_from(&self.passed_over);
     }
 
-    /// Returns a remark on the skipped ports for the reader of the result, if there are any.
+    /// Returns a remark on the skipped ports for the reader of the result, or `None` if none were
+    /// skipped.
     pub(crate) fn note(&self, config: &Config) -> Option<String> {
         let first = self.passed_over.first()?;
         let last = addresses(config).last().map_or(*first, |device| device.listen.port());
@@ -148,8 +150,8 @@ impl HeldPorts {
     }
 }
 
-/// Binds a socket to an address. If an outgoing connection uses the port and `has_choice` is false,
-/// waits until the port is free again.
+/// Binds a socket to an address. If the port is used by an outgoing connection and `has_choice` is
+/// false, waits until the port is free again.
 fn hold(address: SocketAddr, has_choice: bool) -> io::Result<OwnedFd> {
     let deadline = Instant::now() + TIMEOUT;
     loop {
@@ -176,19 +178,19 @@ fn bound(address: SocketAddr) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Returns whether a server other than this process accepts connections at an address. A socket
-/// that dials an ephemeral port may be assigned that very port, and is then connected to itself
-/// (RFC 9293, section 3.5, simultaneous open).
+/// Returns whether another process accepts connections at an address. A connection attempt to a
+/// free ephemeral port may be assigned that very port as its source, and is then connected to
+/// itself (RFC 9293, section 3.5, simultaneous open). This case does not count.
 fn somebody_listens(address: SocketAddr) -> bool {
     TcpStream::connect_timeout(&address, STEP)
         .and_then(|stream| Ok(stream.local_addr()? != stream.peer_addr()?))
         .unwrap_or(false)
 }
 
-/// The longest wait for a port that an outgoing connection uses. A closed connection remains in
-/// TIME_WAIT for 60 s.
+/// The longest time for which a port in use by an outgoing connection is awaited. A closed
+/// connection remains in TIME_WAIT for 60 s.
 const TIMEOUT: Duration = Duration::from_secs(65);
-/// The time between two attempts to bind a port that an outgoing connection uses.
+/// The time between two attempts to bind a port in use by an outgoing connection.
 const STEP: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
@@ -208,8 +210,8 @@ mod tests {
         settings.resolve().expect("settings").config
     }
 
-    /// Finds `count` consecutive free ports below the ephemeral range. Tests in other processes
-    /// look at different ports.
+    /// Returns the first of `count` consecutive free ports below the ephemeral range. Tests in
+    /// other processes look at different ports.
     fn free_ports(count: u16) -> u16 {
         let from = 2_000 + (std::process::id() % 20_000) as u16;
         (from..32_000)

@@ -2,8 +2,8 @@
 //!
 //! One lock protects everything that belongs to the thread's switches. The thread itself holds the
 //! lock for a few hundred nanoseconds at a time. Other threads take it only when a controller
-//! answers a packet-in at a switch of another thread, so threads almost never wait for it. The lock
-//! is never held while the server is called.
+//! answers a packet-in at a switch of another thread, so threads almost never wait for it. A thread
+//! does not call the server while it holds the lock.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
@@ -31,20 +31,21 @@ use crate::topology::{Port, SwitchIndex};
 use crate::traffic::{FrameSource, PacketId, is_discovery, read_id};
 use openflow_switch::Packet;
 
-/// The tag of packet-ins that are not part of the measurement, such as announcements of hosts.
+/// The tag of packet-ins that are not measured, such as announcements of hosts.
 pub(super) const UNMEASURED: u64 = u64::MAX;
-/// The number of bytes that are allocated at a time for the frames of packet-ins.
+/// The number of bytes that are allocated at once for the frames of packet-ins.
 const ARENA: usize = 64 * 1024;
 
-/// The state that the threads of a trial share.
+/// The state that all engine threads of a trial share.
 pub(super) struct Shared {
     pub(super) plan: Arc<TrialPlan>,
     pub(super) orders: Arc<Orders>,
     pub(super) live: Arc<Live>,
     pub(super) pipelines: Pipelines,
-    /// The sender of messages to switches of other processes, if the trial is spread over several.
+    /// The sender of messages to switches of other ranks, if the trial is spread over several
+    /// ranks.
     abroad: Option<Slot>,
-    /// All threads, from their creation until they end.
+    /// All engine threads, from their creation until they end.
     threads: RwLock<Vec<Arc<ThreadState>>>,
 }
 
@@ -73,37 +74,37 @@ pub(super) struct ThreadState {
     pub(super) shared: Arc<Shared>,
     /// The notification that wakes the pacing task.
     pub(super) wake: Notify,
-    books: Mutex<Books>,
-    /// The devices of the thread in the order of its switches, until the thread ends.
+    record: Mutex<ThreadRecord>,
+    /// The devices of the thread in the order of its switches. Empty once the thread has ended.
     devices: RwLock<Vec<DeviceHandle>>,
 }
 
 /// The record and the switches of a thread, which one lock protects.
-pub(super) struct Books {
+pub(super) struct ThreadRecord {
     pub(super) recorder: Recorder,
     pub(super) members: Vec<Member>,
-    /// The indices of the switches of a closed loop that may send again.
+    /// The indices of those switches of a closed loop that may send another packet-in.
     pub(super) refill: Vec<usize>,
-    /// The memory from which the frames of packet-ins are allocated in chunks, because a separate
-    /// allocation would cost more than building the frame.
+    /// The memory from which the frames of packet-ins are allocated in chunks. A separate
+    /// allocation for each frame would cost more than building the frame.
     arena: BytesMut,
     frame: Vec<u8>,
-    /// The packet from whose fields the data of a digest is taken.
+    /// The parsed packet from whose fields the data of a digest are taken.
     packet: Packet,
     closed_loop: bool,
 }
 
-/// The state of an emulated switch, other than its device and its record.
+/// The state of an emulated switch, except for its device and its record.
 pub(super) struct Member {
     pub(super) source: FrameSource,
     pub(super) handshake: SwitchHandshake,
     pub(super) ready: bool,
     has_primary: bool,
-    /// The pipeline by which packet-outs are decoded, once the switch has one.
+    /// The pipeline by which packet-outs are decoded, or `None` until the switch has one.
     packet_out: Option<Arc<Pipeline>>,
     /// The kind of message that the switch sends instead of packet-ins, or the reason why its
-    /// pipeline has no such message. It is `None` if the switch sends packet-ins or has no pipeline
-    /// yet.
+    /// pipeline has no such message. It is `None` if the switch sends packet-ins, or has no
+    /// pipeline yet.
     form: Option<Result<Form, NoForm>>,
     /// Whether the controller has enabled the digest that the switch sends.
     digest_enabled: bool,
@@ -128,12 +129,12 @@ impl Member {
         self.form.as_ref()?.as_ref().ok()
     }
 
-    /// Returns the kind of subscribers that receive the switch's messages.
+    /// Returns the kind of subscription for which controllers receive the switch's messages.
     pub(super) fn receiver(&self) -> Receiver {
         self.form().map_or(Receiver::Packet, Form::receiver)
     }
 
-    /// Returns the digest that the switch sends, if digests are the load.
+    /// Returns the digest that the switch sends, or `None` if the load does not consist of digests.
     fn digest_id(&self) -> Option<DigestId> {
         match self.form()? {
             Form::Digest(form) => Some(form.id),
@@ -141,9 +142,9 @@ impl Member {
         }
     }
 
-    /// Returns the stage of the handshake that the switch has reached since its stream opened, as
-    /// the position in the order of stages, the description, and whether the stage is the last one.
-    /// Returns `None` until a controller is primary.
+    /// Returns the stage of the handshake that the switch has reached: its position in the order of
+    /// stages, its description, and whether it is the last one. Returns `None` until a controller
+    /// is primary.
     fn stage(&self) -> Option<(u32, String, bool)> {
         let waits = |what: String| Some((3, what, false));
         match (self.has_primary, &self.packet_out, &self.form) {
@@ -172,7 +173,7 @@ impl ThreadState {
         Self {
             shared,
             wake: Notify::new(),
-            books: Mutex::new(Books {
+            record: Mutex::new(ThreadRecord {
                 recorder,
                 members,
                 refill: Vec::new(),
@@ -185,9 +186,9 @@ impl ThreadState {
         }
     }
 
-    pub(super) fn books(&self) -> MutexGuard<'_, Books> {
+    pub(super) fn record(&self) -> MutexGuard<'_, ThreadRecord> {
         // A panic in another thread ends the trial anyway.
-        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn set_devices(&self, devices: Vec<DeviceHandle>) {
@@ -199,19 +200,19 @@ impl ThreadState {
     }
 
     /// Breaks the reference cycle between devices, observers and thread, so that the memory of the
-    /// trial is freed.
+    /// trial can be freed.
     pub(super) fn release(&self) {
         self.set_devices(Vec::new());
         self.shared.set_threads(Vec::new());
     }
 
-    /// Returns the nanoseconds since the start of traffic, if traffic has started.
+    /// Returns the time since the start of traffic in nanoseconds, or `None` before that.
     pub(super) fn traffic_time(&self) -> Option<u64> {
         let start = self.shared.orders.traffic_start()?;
         self.shared.orders.clock.now().checked_sub(start)
     }
 
-    /// Sends a frame in a packet-in that does not count in the measurement.
+    /// Sends a frame in a packet-in that is not measured.
     pub(super) fn send_unmeasured(&self, index: usize, port: u32, frame: &[u8]) {
         let devices = self.devices.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(device) = devices.get(index) {
@@ -228,16 +229,16 @@ impl ThreadState {
 }
 
 impl Deliver for ThreadState {
-    /// Accepts a message of another process for a switch of this thread.
+    /// Processes a message of another rank for a switch of this thread.
     fn deliver(&self, note: Note) {
         let (_, member) = self.shared.plan.place(note.switch());
         match note {
             Note::Answered { sequence, at, .. } => {
                 let start = self.shared.orders.traffic_start().unwrap_or(at);
-                let mut books = self.books();
-                let answer = books.recorder.answer(member, sequence, at.saturating_sub(start));
-                settle(&mut books, member, answer);
-                drop(books);
+                let mut record = self.record();
+                let answer = record.recorder.answer(member, sequence, at.saturating_sub(start));
+                settle(&mut record, member, answer);
+                drop(record);
                 self.wake.notify_one();
             }
             Note::Arrived { port, frame, .. } => self.send_unmeasured(member, port, &frame),
@@ -245,9 +246,9 @@ impl Deliver for ThreadState {
     }
 }
 
-impl Books {
-    /// Builds the message whose due time has waited longest at a switch, adds it to `batch`, and
-    /// returns its sequence number.
+impl ThreadRecord {
+    /// Builds the message that has been due at a switch for the longest time, adds it to `batch`,
+    /// and returns its sequence number. Returns `None` if no message is due.
     pub(super) fn emit(&mut self, index: usize, batch: &mut Batch) -> Option<u64> {
         let (_, sequence) = self.recorder.issue_waiting(index)?;
         self.frame.clear();
@@ -272,7 +273,7 @@ impl Books {
     }
 }
 
-/// The observer that reports the events of one device to its thread.
+/// The observer to which a device reports its events. It updates the state of the engine thread.
 pub(super) struct Observer {
     pub(super) thread: Arc<ThreadState>,
     pub(super) index: usize,
@@ -280,8 +281,8 @@ pub(super) struct Observer {
 
 impl Observer {
     fn update(&self, change: impl FnOnce(&mut Member)) {
-        let mut books = self.thread.books();
-        let Some(member) = books.members.get_mut(self.index) else { return };
+        let mut record = self.thread.record();
+        let Some(member) = record.members.get_mut(self.index) else { return };
         change(member);
         let stage = member.stage();
         if let Some((rank, stage, _)) = &stage {
@@ -298,17 +299,17 @@ impl Observer {
                 false => self.thread.shared.live.ceased_ready(),
             }
             if ready {
-                books.refill.push(self.index);
+                record.refill.push(self.index);
             } else if !self.thread.shared.orders.is_stopped() {
-                books.recorder.counts(self.index).disconnects += 1;
-                books.recorder.cut_off(self.index);
+                record.recorder.counts(self.index).disconnects += 1;
+                record.recorder.cut_off(self.index);
             }
         }
-        drop(books);
+        drop(record);
         self.thread.wake.notify_one();
     }
 
-    /// Records that the device started with a configured pipeline.
+    /// Records that the device has started with a configured pipeline.
     pub(super) fn preloaded(&self, pipeline: Arc<Pipeline>) {
         self.has(pipeline, None);
     }
@@ -329,45 +330,52 @@ impl Observer {
         });
     }
 
-    /// Records that the message with this sequence number was sent.
+    /// Records that the message with a given sequence number was sent.
     fn left(&self, sequence: u64) {
         let now = self.thread.shared.orders.clock.now();
         let start = self.thread.shared.orders.traffic_start().unwrap_or(now);
-        let mut books = self.thread.books();
-        books.recorder.left(self.index, sequence, now.saturating_sub(start));
+        let mut record = self.thread.record();
+        record.recorder.left(self.index, sequence, now.saturating_sub(start));
     }
 
-    /// Records whether the switch's digest is enabled, after the controller has written digest
-    /// entries.
+    /// Records whether the switch's digest is enabled. Called after the controller has written
+    /// digest entries.
     fn digests_configured(&self, device: &DeviceHandle) {
-        let digest = self.thread.books().members.get(self.index).and_then(Member::digest_id);
+        let digest = self.thread.record().members.get(self.index).and_then(Member::digest_id);
         let Some(digest) = digest else { return };
         let enabled = is_enabled(device, digest);
         self.update(|member| member.digest_enabled = enabled);
     }
 
-    /// Records a Write request of the controller whose updates answer idle notifications. A failed
-    /// update is an answer as well.
-    fn idle_entries_written(&self, books: &mut Books, request: &v1::WriteRequest, at: u64) {
-        let Some(Form::IdleTimeout(form)) = books.members[self.index].form() else { return };
+    /// Records those updates of a Write request that answer idle notifications. An update that
+    /// failed is an answer as well.
+    fn idle_entries_written(&self, record: &mut ThreadRecord, request: &v1::WriteRequest, at: u64) {
+        let Some(Form::IdleTimeout(form)) = record.members[self.index].form() else { return };
         let of_update = |update: &v1::Update| match update.entity.as_ref()?.entity.as_ref()? {
             Entity::TableEntry(entry) => form.sequence_of(entry),
             _ => None,
         };
         let answered: Vec<u64> = request.updates.iter().filter_map(of_update).collect();
         for sequence in answered {
-            let answer = books.recorder.answer(self.index, sequence, at);
-            settle(books, self.index, answer);
+            let answer = record.recorder.answer(self.index, sequence, at);
+            settle(record, self.index, answer);
         }
     }
 
-    /// Records an answer to a packet-in, which may belong to any switch of the trial.
-    fn answered(&self, books: &mut Books, id: PacketId, at: u64, elsewhere: &mut Vec<PacketId>) {
+    /// Records an answer to a packet-in. If the packet-in belongs to another thread, adds its ID to
+    /// `elsewhere` instead.
+    fn answered(
+        &self,
+        record: &mut ThreadRecord,
+        id: PacketId,
+        at: u64,
+        elsewhere: &mut Vec<PacketId>,
+    ) {
         let (_, member) = self.thread.shared.plan.place(id.switch);
-        match books.recorder.switches.get(member) {
-            Some(record) if record.index == id.switch => {
-                let answer = books.recorder.answer(member, id.sequence, at);
-                settle(books, member, answer);
+        match record.recorder.switches.get(member) {
+            Some(switch) if switch.index == id.switch => {
+                let answer = record.recorder.answer(member, id.sequence, at);
+                settle(record, member, answer);
             }
             _ => elsewhere.push(id),
         }
@@ -378,9 +386,9 @@ impl Observer {
         if let Some(owner) = self.thread.shared.thread(thread)
             && id.switch < self.thread.shared.plan.config.switches.count
         {
-            let mut books = owner.books();
-            let answer = books.recorder.answer(member, id.sequence, at);
-            settle(&mut books, member, answer);
+            let mut record = owner.record();
+            let answer = record.recorder.answer(member, id.sequence, at);
+            settle(&mut record, member, answer);
             owner.wake.notify_one();
         } else if let Some(abroad) = &self.thread.shared.abroad
             && id.switch < self.thread.shared.plan.config.switches.count
@@ -389,11 +397,11 @@ impl Observer {
             let at = start.saturating_add(at);
             abroad.send(Note::Answered { switch: id.switch, sequence: id.sequence, at });
         } else {
-            self.thread.books().recorder.counts(self.index).unmatched += 1;
+            self.thread.record().recorder.counts(self.index).unmatched += 1;
         }
     }
 
-    /// Forwards a discovery frame over the emulated link at its output port.
+    /// Forwards a frame for link discovery over the emulated link at its output port.
     fn relay(&self, here: u32, port: u32, frame: &[u8]) {
         let plan = &self.thread.shared.plan;
         let Ok(port) = u16::try_from(port) else { return };
@@ -404,10 +412,10 @@ impl Observer {
         };
         let (thread, member) = plan.place(switch);
         if let Some(owner) = self.thread.shared.thread(thread) {
-            self.thread.books().recorder.counts(self.index).discovery_relayed += 1;
+            self.thread.record().recorder.counts(self.index).discovery_relayed += 1;
             owner.send_unmeasured(member, u32::from(port), frame);
         } else if let Some(abroad) = &self.thread.shared.abroad {
-            self.thread.books().recorder.counts(self.index).discovery_relayed += 1;
+            self.thread.record().recorder.counts(self.index).discovery_relayed += 1;
             abroad.send(Note::Arrived { switch, port: u32::from(port), frame: frame.to_vec() });
         }
     }
@@ -417,15 +425,15 @@ fn is_enabled(device: &DeviceHandle, digest: DigestId) -> bool {
     device.inspect(|device| device.is_digest_enabled(digest))
 }
 
-fn settle(books: &mut Books, index: usize, answer: Answer) {
+fn settle(record: &mut ThreadRecord, index: usize, answer: Answer) {
     match answer {
         Answer::First { frees_place } => {
-            if frees_place && books.closed_loop {
-                books.refill.push(index);
+            if frees_place && record.closed_loop {
+                record.refill.push(index);
             }
         }
         Answer::Duplicate => {}
-        Answer::Unmatched => books.recorder.counts(index).unmatched += 1,
+        Answer::Unmatched => record.recorder.counts(index).unmatched += 1,
     }
 }
 
@@ -467,21 +475,21 @@ impl DeviceObserver for Observer {
             self.digests_configured(device);
         }
         let at = self.thread.traffic_time();
-        let mut books = self.thread.books();
+        let mut record = self.thread.record();
         if let Some(at) = at {
-            self.idle_entries_written(&mut books, request, at);
+            self.idle_entries_written(&mut record, request, at);
         }
-        let refill = !books.refill.is_empty();
+        let refill = !record.refill.is_empty();
         for (change, count) in [
             (RuleChange::Installed, installed),
             (RuleChange::Removed, removed),
             (RuleChange::Refused, refused),
         ] {
             if let (Some(at), true) = (at, count > 0) {
-                books.recorder.rules(self.index, change, count, at);
+                record.recorder.rules(self.index, change, count, at);
             }
         }
-        drop(books);
+        drop(record);
         if refill {
             self.thread.wake.notify_one();
         }
@@ -496,11 +504,11 @@ impl DeviceObserver for Observer {
         let at = self.thread.traffic_time();
         let plan = &self.thread.shared.plan;
         let (mut elsewhere, mut relays) = (Vec::new(), Vec::new());
-        let mut books = self.thread.books();
-        let here = books.recorder.switches[self.index].index;
+        let mut record = self.thread.record();
+        let here = record.recorder.switches[self.index].index;
         for packet in packets.drain(..) {
             if is_discovery(&packet.payload) {
-                let layout = books.members[self.index].layout();
+                let layout = record.members[self.index].layout();
                 if let Some(port) = layout.and_then(|l| l.read_egress_port(&packet.metadata)) {
                     relays.push((port, packet.payload));
                 }
@@ -513,28 +521,28 @@ impl DeviceObserver for Observer {
                 }
                 continue;
             };
-            books.recorder.packet_out(self.index, at);
+            record.recorder.packet_out(self.index, at);
             if plan.config.traffic.load != Load::PacketIn {
                 continue;
             }
             match plan.config.traffic.matching {
                 Matching::Order => {
-                    let answer = books.recorder.answer_oldest(self.index, at);
-                    settle(&mut books, self.index, answer);
+                    let answer = record.recorder.answer_oldest(self.index, at);
+                    settle(&mut record, self.index, answer);
                 }
                 // P4Runtime has neither buffer ids nor transaction ids, so all these modes match by
                 // payload.
                 Matching::Auto | Matching::Payload | Matching::Xid | Matching::Rule => {
                     match read_id(&packet.payload, plan.run_key) {
                         Some(id) if id.is_unmeasured() => {}
-                        Some(id) => self.answered(&mut books, id, at, &mut elsewhere),
-                        None => books.recorder.counts(self.index).unmatched += 1,
+                        Some(id) => self.answered(&mut record, id, at, &mut elsewhere),
+                        None => record.recorder.counts(self.index).unmatched += 1,
                     }
                 }
             }
         }
-        let refill = !books.refill.is_empty();
-        drop(books);
+        let refill = !record.refill.is_empty();
+        drop(record);
         for id in elsewhere {
             self.answered_elsewhere(id, at.unwrap_or(0));
         }
@@ -553,8 +561,8 @@ impl DeviceObserver for Observer {
         refusal: PacketOutRefusal,
         reason: Option<&str>,
     ) {
-        let mut books = self.thread.books();
-        let counts = books.recorder.counts(self.index);
+        let mut record = self.thread.record();
+        let counts = record.recorder.counts(self.index);
         let reason = match refusal {
             // Such a packet-out is well-formed, but was sent too early or by a controller that is
             // not primary. Controllers send discovery frames before they have pushed the pipeline.
@@ -567,7 +575,7 @@ impl DeviceObserver for Observer {
                 reason.unwrap_or("it does not fit the pipeline")
             }
         };
-        books.members[self.index].handshake.error = Some(format!("packet-out refused: {reason}"));
+        record.members[self.index].handshake.error = Some(format!("packet-out refused: {reason}"));
     }
 
     fn packet_in_sent(&self, tag: u64) {
@@ -585,8 +593,8 @@ impl DeviceObserver for Observer {
 
     fn idle_timeout_sent(&self, notification: &v1::IdleTimeoutNotification) {
         let sequence = {
-            let books = self.thread.books();
-            let Some(Form::IdleTimeout(form)) = books.members[self.index].form() else { return };
+            let record = self.thread.record();
+            let Some(Form::IdleTimeout(form)) = record.members[self.index].form() else { return };
             // The device itself also sends notifications about entries that the controller inserted
             // or set again.
             let [entry] = notification.table_entry.as_slice() else { return };
@@ -599,19 +607,20 @@ impl DeviceObserver for Observer {
 
     fn digest_acknowledged(&self, _device: &DeviceHandle, ack: &v1::DigestListAck) {
         let Some(at) = self.thread.traffic_time() else { return };
-        let mut books = self.thread.books();
-        let Some(digest) = books.members[self.index].digest_id() else { return };
-        let answer = digest::acknowledged(&mut books.recorder, self.index, digest, ack, at);
-        settle(&mut books, self.index, answer);
-        let refill = !books.refill.is_empty();
-        drop(books);
+        let mut record = self.thread.record();
+        let Some(digest) = record.members[self.index].digest_id() else { return };
+        let answer = digest::acknowledged(&mut record.recorder, self.index, digest, ack, at);
+        settle(&mut record, self.index, answer);
+        let refill = !record.refill.is_empty();
+        drop(record);
         if refill {
             self.thread.wake.notify_one();
         }
     }
 }
 
-/// The observer of the connections to one listener, which serves the thread's switches `from..to`.
+/// The observer of the connections to one listening socket, through which the thread's switches
+/// `from..to` are reached.
 pub(super) struct ListenerObserver {
     pub(super) thread: Arc<ThreadState>,
     pub(super) from: usize,
@@ -620,8 +629,8 @@ pub(super) struct ListenerObserver {
 
 impl ConnectionObserver for ListenerObserver {
     fn connection_opened(&self, _peer: std::net::SocketAddr) {
-        let mut books = self.thread.books();
-        if let Some(members) = books.members.get_mut(self.from..self.to) {
+        let mut record = self.thread.record();
+        if let Some(members) = record.members.get_mut(self.from..self.to) {
             for member in members {
                 member.handshake.reach(1, "connected, no stream opened");
             }
@@ -639,8 +648,8 @@ impl ConnectionObserver for ListenerObserver {
 
 impl ListenerObserver {
     fn met(&self, error: &str) {
-        let mut books = self.thread.books();
-        if let Some(members) = books.members.get_mut(self.from..self.to) {
+        let mut record = self.thread.record();
+        if let Some(members) = record.members.get_mut(self.from..self.to) {
             for member in members {
                 member.handshake.error = Some(error.to_owned());
             }

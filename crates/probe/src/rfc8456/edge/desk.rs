@@ -1,5 +1,5 @@
-//! A thread for slow work outside of the control channel: queries of the northbound interface, and
-//! the command that stops a controller.
+//! A thread for slow work that does not use the control channel: queries of the controller's
+//! northbound interface, and the command that stops a controller.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -7,7 +7,7 @@ use crate::engine::control::Clock;
 use crate::rfc8456::northbound::{self, Northbound};
 use crate::rfc8456::seen::{Hop, Order, Seen, What};
 
-/// The handle of a thread that performs slow work. It passes orders to the thread and returns their
+/// The handle of the thread for slow work. It passes orders to the thread and returns their
 /// results.
 pub(super) struct Desk {
     orders: Sender<Task>,
@@ -41,8 +41,8 @@ impl Desk {
         Self { orders, answers, pending: 0 }
     }
 
-    /// Passes an order to the thread if the order is slow work, and then returns `None`. Returns
-    /// any other order, which the caller must carry out.
+    /// Passes an order to the thread if it is slow work, and returns `None`. Otherwise returns the
+    /// order, which the caller must carry out.
     pub(super) fn order(&mut self, order: Order) -> Option<Order> {
         let task = match order {
             Order::AskTopology => Task::AskTopology,
@@ -55,12 +55,12 @@ impl Desk {
         None
     }
 
-    /// Returns whether results of the thread are pending.
+    /// Returns whether the thread has work whose results are not available yet.
     pub(super) fn is_busy(&self) -> bool {
         self.pending > 0
     }
 
-    /// Returns the next result of the thread, if one has arrived.
+    /// Returns the next result of the thread, or `None` if none is available.
     pub(super) fn answer(&mut self) -> Option<Seen> {
         let seen = self.answers.try_recv().ok()?;
         self.pending = self.pending.saturating_sub(1);

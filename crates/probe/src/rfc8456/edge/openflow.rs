@@ -1,4 +1,5 @@
-//! The OpenFlow edge: a loop that serves the connections between all switches and the controllers.
+//! The edge of a trial over OpenFlow: a loop that serves the connections between all switches and
+//! controllers.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -12,9 +13,9 @@ use crate::engine::openflow::connection::{Connection, State};
 use crate::rfc8456::bench::{Bench, Measured};
 use crate::rfc8456::seen::{Order, What};
 
-/// The time between two attempts to connect, in nanoseconds.
+/// The time from the end of a connection to the next attempt to connect, in nanoseconds.
 const RETRY: u64 = 500_000_000;
-/// The time between two rounds of housekeeping, in nanoseconds.
+/// The time between two rounds of periodic work, in nanoseconds.
 const TICK: u64 = 100_000_000;
 /// The size of the read buffer in bytes.
 const READ: usize = 256 * 1024;
@@ -29,8 +30,8 @@ pub(crate) struct OpenFlowEdge<'a> {
     bench: Bench<OpenFlowDevice>,
     context: EdgeContext<'a>,
     diallers: Vec<Dialler>,
-    /// The number of sessions that each switch has at a time: one with every controller, or a
-    /// single one.
+    /// The number of sessions that each switch has at the same time: one with every controller, or
+    /// only one in total.
     lines: usize,
     /// The connections, ordered by switch and then by controller.
     connections: Vec<Connection>,
@@ -43,8 +44,8 @@ pub(crate) struct OpenFlowEdge<'a> {
 
 impl<'a> OpenFlowEdge<'a> {
     /// Creates the edge. Each switch has a session with every controller. With `one_at_a_time`, it
-    /// has only one, first with the first controller, and with the next one whenever its connection
-    /// fails.
+    /// has only one session, first with the first controller, and with the next one whenever its
+    /// connection fails.
     pub(crate) fn new(
         bench: Bench<OpenFlowDevice>,
         context: EdgeContext<'a>,
@@ -240,7 +241,7 @@ impl<'a> OpenFlowEdge<'a> {
         received.map_err(|error| error.to_string())
     }
 
-    /// Moves the devices' output to the connections, and sends it.
+    /// Moves the switches' outgoing messages to the connections, and sends them.
     fn flush(&mut self) {
         for index in 0..self.connections.len() {
             let (switch, line) = (index / self.lines, index % self.lines);
@@ -281,9 +282,9 @@ impl<'a> OpenFlowEdge<'a> {
         }
     }
 
-    /// Ends a connection that failed, and schedules a new one to its controller after [`RETRY`]. If
-    /// a switch has only one session at a time, the new connection leads to the next controller,
-    /// and it is made immediately if the switch had a session.
+    /// Ends a connection that has failed, and schedules a new one to the same controller after
+    /// [`RETRY`]. If switches have only one session at a time, the new connection leads to the next
+    /// controller instead. It is made immediately if the switch had a session.
     fn disconnect(&mut self, index: usize, reason: String) {
         let was_ready = self.close(index);
         let (switch, controller) = ((index / self.lines) as u32, index % self.lines);
@@ -303,8 +304,8 @@ impl<'a> OpenFlowEdge<'a> {
         }
     }
 
-    /// Closes a connection, which also removes the socket from the poller. Returns whether the
-    /// switch had a session on it.
+    /// Closes a connection, which also removes its socket from the poller. Returns whether the
+    /// switch had a session on this connection.
     fn close(&mut self, index: usize) -> bool {
         let now = self.context.clock.now();
         let (switch, line) = (index / self.lines, index % self.lines);
@@ -315,7 +316,7 @@ impl<'a> OpenFlowEdge<'a> {
     }
 }
 
-/// Registers with the poller the events for which the connection waits, and no others.
+/// Makes the poller watch the connection for the events that it needs, and no others.
 fn watch(epoll: &OwnedFd, connection: &mut Connection, index: usize) -> io::Result<()> {
     let State::Open(transport) = &connection.state else { return Ok(()) };
     if connection.blocked != connection.watches_writable {

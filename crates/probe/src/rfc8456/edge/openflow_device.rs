@@ -16,8 +16,8 @@ use crate::traffic::RunKey;
 pub(crate) struct OpenFlowDevice {
     switch: OpenFlowSwitch,
     lines: Vec<Line>,
-    /// The index of the controller whose session the switch currently serves. The switch itself
-    /// holds the channel of that session.
+    /// The index of the controller whose OpenFlow channel is at present in `switch`. The channels
+    /// of the other controllers are in `lines`.
     current: usize,
     index: u32,
     key: RunKey,
@@ -25,7 +25,7 @@ pub(crate) struct OpenFlowDevice {
 
 /// The session of a switch with one controller.
 struct Line {
-    /// The OpenFlow channel of the session, or `None` while the switch itself holds the channel.
+    /// The OpenFlow channel of the session, or `None` while `switch` contains it.
     channel: Option<Channel>,
     /// The bytes that wait to be sent to the controller.
     out: Vec<u8>,
@@ -74,7 +74,8 @@ impl OpenFlowDevice {
         }
     }
 
-    /// Records that the connection with a controller ended. Returns whether a session was open.
+    /// Records that the connection with a controller has ended. Returns whether a session was open
+    /// on it.
     pub(crate) fn closed(&mut self, controller: usize) -> bool {
         self.turn_to(controller);
         self.switch.closed();
@@ -83,22 +84,22 @@ impl OpenFlowDevice {
         std::mem::take(&mut line.is_ready)
     }
 
-    /// Returns the buffer of bytes to send to a controller, or `None` if it is empty. The caller
-    /// must remove the bytes that it sends.
+    /// Returns the buffer of bytes that wait to be sent to a controller, or `None` if it is empty.
+    /// The caller must remove the bytes that it sends.
     pub(crate) fn out(&mut self, controller: usize) -> Option<&mut Vec<u8>> {
         self.lines.get_mut(controller).map(|line| &mut line.out).filter(|out| !out.is_empty())
     }
 
-    /// Performs the periodic work of a session: flow entries expire once a second, and a silent
-    /// controller is sent an echo request.
+    /// Performs the periodic work of a session. Flow entries expire once a second, and a controller
+    /// that has been silent is sent an echo request.
     pub(crate) fn tick(&mut self, controller: usize, now: u64) -> Result<(), SessionError> {
         self.turn_to(controller);
         let Self { switch, lines, .. } = self;
         lines.get_mut(controller).map_or(Ok(()), |line| switch.tick(now, &mut line.out))
     }
 
-    /// Processes a message from a controller. Appends the events that the message causes to `seen`,
-    /// and the packets that leave by ports to `left`.
+    /// Processes a message from a controller. Appends the events that it causes to `seen`, and the
+    /// packets that leave the switch to `left`.
     pub(crate) fn receive(
         &mut self,
         controller: usize,

@@ -1,8 +1,9 @@
-//! The P4Runtime edge: a server for each switch, and the loop that runs the network.
+//! The edge of a trial over P4Runtime: a server for each switch, and the loop that runs the
+//! network.
 //!
-//! Switches wait to be dialled. A switch that is to connect begins to listen. When a switch is
-//! switched off, it stops listening and its connections end. The servers and the loop share a
-//! thread, so that a message that the loop creates is written immediately.
+//! Controllers connect to the switches. A switch that is ordered to connect begins to listen. When
+//! a switch is switched off, it stops listening and its connections end. The servers and the loop
+//! share a thread, so that a message that the loop creates is written immediately.
 
 use std::io;
 use std::sync::Arc;
@@ -31,13 +32,13 @@ pub(crate) struct P4RuntimeEdge<'a> {
     events: Arc<Events>,
     /// The address of each switch.
     addresses: Vec<DeviceAddress>,
-    /// The task that serves each switch, or `None` while the switch is off.
+    /// The task that serves each switch, or `None` while the switch does not listen.
     serving: Vec<Option<JoinHandle<()>>>,
 }
 
 impl<'a> P4RuntimeEdge<'a> {
-    /// Creates the edge. Each switch listens at the address with its index. The queue `events`
-    /// receives what controllers do to the switches.
+    /// Creates the edge. Each switch listens at the address in `addresses` with the same index.
+    /// Everything that controllers do to the switches is added to the queue `events`.
     pub(crate) fn new(
         bench: Bench<P4RuntimeDevice>,
         context: EdgeContext<'a>,
@@ -50,7 +51,8 @@ impl<'a> P4RuntimeEdge<'a> {
         Self { bench, context, key, tls, events, addresses, serving }
     }
 
-    /// Runs the trial to its end. The switches are announced to the controller once they listen.
+    /// Runs the trial to its end. The switches are announced to the controller as soon as they
+    /// listen.
     pub(crate) fn run(self, announce: Option<Announce<'_>>) -> Result<Measured, TrialError> {
         let failed = |error: io::Error| TrialError::Engine(error.to_string());
         // Dropping the runtime ends the servers and their connections.
@@ -100,7 +102,7 @@ impl<'a> P4RuntimeEdge<'a> {
         }
     }
 
-    /// Starts the server of a switch.
+    /// Starts the server of a switch, which listens for controllers.
     fn serve(&mut self, switch: u32) {
         let index = switch as usize;
         let (Some(device), Some(address), Some(serving)) = (

@@ -1,4 +1,4 @@
-//! A P4Runtime switch of the emulated network, which runs the program that the controller pushed.
+//! A P4Runtime switch of the emulated network. It runs the P4 program that the controller pushes.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,8 +24,8 @@ use crate::rfc8456::invalid;
 /// `PSA_PORT_CPU`, the port through which every PSA program exchanges packets with the controller.
 const PSA_PORT_CPU: u32 = 0xffff_fffd;
 
-/// A cache of the last compiled device configuration, since most switches of a network receive the
-/// same one.
+/// A cache of the last compiled device configuration. Most switches of a network receive the same
+/// one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Programs(Arc<Mutex<Option<Compiled>>>);
 
@@ -51,17 +51,17 @@ pub(crate) struct Kind<'a> {
     pub(crate) config: &'a Config,
     pub(crate) registry: Arc<PipelineRegistry>,
     pub(crate) programs: Programs,
-    /// The environment in which a pipeline from a controller is tried out before the switch loads
-    /// it, if there is one.
+    /// The environment in which each pipeline that a controller pushes is tried before the switch
+    /// loads it, if there is one.
     pub(crate) rehearsal: Option<Arc<dyn Rehearsal>>,
-    /// The pipeline that switches have from the start, if one is configured.
+    /// The pipeline that switches have before a controller pushes one, if one is configured.
     pub(crate) preloaded: Option<v1::ForwardingPipelineConfig>,
-    /// Whether every packet goes to the controller without a program being run.
+    /// Whether every packet is sent to the controller without running a program.
     pub(crate) bypass: bool,
 }
 
-/// A rehearsal (a trial execution of a new pipeline) that also adds an event to the queue for each
-/// pipeline that it refuses.
+/// Tries a new pipeline before a switch loads it. If the pipeline is refused, also adds an event to
+/// the queue.
 struct Reported {
     inner: Arc<dyn Rehearsal>,
     index: u32,
@@ -88,10 +88,11 @@ impl Rehearsal for Reported {
 pub(crate) struct P4RuntimeDevice {
     handle: DeviceHandle,
     ports: Arc<LinkedPorts>,
-    /// The data plane, or `None` if every packet goes to the controller without a program.
+    /// The data plane, or `None` if every packet is sent to the controller without running a
+    /// program.
     plane: Option<Plane>,
     cpu_port: u32,
-    /// The running pipeline, which defines the format of controller headers.
+    /// The pipeline that the switch runs. It defines the metadata of packet-ins and packet-outs.
     running: Option<Arc<Pipeline>>,
     has_primary: bool,
     is_ready: bool,
@@ -106,11 +107,12 @@ struct Plane {
 }
 
 impl P4RuntimeDevice {
-    /// Creates the switch with this index, which reports to `events` what controllers do.
+    /// Creates the switch with a given index. Everything that controllers do to the switch is added
+    /// to `events`.
     ///
     /// # Errors
     ///
-    /// Returns an error if the pipeline that the switch has from the start cannot be run.
+    /// Returns an error if the switch cannot run the pipeline that is configured for the start.
     pub(crate) fn new(
         kind: &Kind<'_>,
         index: u32,
@@ -167,14 +169,14 @@ impl P4RuntimeDevice {
     }
 
     /// Records whether the switch has a primary controller. Returns whether the switch is ready
-    /// now, or `None` if its readiness did not change.
+    /// now, or `None` if this did not change.
     pub(crate) fn set_primary(&mut self, has_primary: bool) -> Option<bool> {
         self.has_primary = has_primary;
         self.settle()
     }
 
     /// Records that the switch runs a new pipeline. Returns whether the switch is ready now, or
-    /// `None` if its readiness did not change.
+    /// `None` if this did not change.
     pub(crate) fn set_pipeline(&mut self, pipeline: Arc<Pipeline>) -> Option<bool> {
         self.running = Some(pipeline);
         self.settle()
@@ -185,7 +187,7 @@ impl P4RuntimeDevice {
         (std::mem::replace(&mut self.is_ready, is_ready) != is_ready).then_some(is_ready)
     }
 
-    /// Processes a packet-out of the controller, and appends the packets that leave by ports to
+    /// Processes a packet-out of the controller. Appends the packets that leave the switch to
     /// `left`.
     pub(crate) fn packet_out(&mut self, packet: v1::PacketOut, left: &mut Vec<Left>) {
         let Some(layout) = self.running.as_ref().and_then(|pipeline| pipeline.packet_out()) else {
@@ -205,8 +207,8 @@ impl P4RuntimeDevice {
         self.process(self.cpu_port, &framed, left);
     }
 
-    /// Runs the program on a packet, and appends the packets that leave by ports to `left`. Returns
-    /// whether a packet was sent to a controller.
+    /// Runs the program on a packet, and appends the packets that leave the switch to `left`.
+    /// Returns whether a packet was sent to a controller.
     fn process(&mut self, port: u32, packet: &[u8], left: &mut Vec<Left>) -> bool {
         let Some(plane) = &mut self.plane else { return false };
         let since = wall_clock().0.saturating_sub(plane.started.0);
@@ -226,8 +228,8 @@ impl P4RuntimeDevice {
         went_to_controller
     }
 
-    /// Sends a packet that the program directed to the CPU port to the controllers. Returns whether
-    /// it was sent to any controller.
+    /// Sends a packet to the controllers that the program has sent to the CPU port. Returns whether
+    /// any controller received it.
     fn packet_in(&self, packet: Bytes) -> bool {
         let Some(pipeline) = &self.running else { return false };
         let (metadata, payload) = match pipeline.packet_in() {
@@ -279,7 +281,8 @@ impl Device for P4RuntimeDevice {
     }
 }
 
-/// The ports of a switch as gNMI reports them to controllers. A port is up as long as its link is.
+/// The ports of a switch as gNMI reports them to controllers. A port is up as long as its link is
+/// up.
 #[derive(Debug)]
 struct LinkedPorts {
     ports: Mutex<Vec<Port>>,
@@ -287,7 +290,8 @@ struct LinkedPorts {
 }
 
 impl LinkedPorts {
-    /// Sets whether the link of a port is up. Returns whether any subscriber was notified.
+    /// Sets whether the link of a port is up. Returns whether any subscriber was notified of a
+    /// change.
     fn set_link(&self, number: u32, is_up: bool) -> bool {
         let mut ports = self.lock();
         let Some(port) = ports.iter_mut().find(|port| port.number == number) else { return false };

@@ -1,8 +1,8 @@
-//! A queue of what controllers do to P4Runtime switches, in the order of arrival, for the loop that
-//! runs the network.
+//! A queue of everything that controllers do to P4Runtime switches, in the order of arrival. The
+//! loop that runs the network reads it.
 //!
-//! Devices report events from the tasks that serve them. The queue stores each event with its time,
-//! and wakes the loop.
+//! Devices report events from the tasks that serve them. The queue adds the time of each event, and
+//! wakes the loop.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -25,19 +25,19 @@ pub(super) struct Event {
 
 /// The kind of an event.
 pub(super) enum EventKind {
-    /// The switch got a primary controller (`true`), or lost it (`false`).
+    /// The switch has a primary controller now (`true`), or has none any more (`false`).
     Primary(bool),
-    /// The switch now runs this pipeline.
+    /// The switch now runs the given pipeline.
     Pipeline(Arc<Pipeline>),
-    /// The switch refused a pipeline, for this reason.
+    /// The switch refused a pipeline for the given reason.
     Refused(String),
-    /// Controllers changed table entries. The fields count them.
+    /// Controllers changed table entries. The fields are the numbers of entries.
     Rules { installed: u32, removed: u32, refused: u32 },
-    /// Controllers sent these packet-outs.
+    /// Controllers sent the given packet-outs.
     PacketOuts(Vec<v1::PacketOut>),
 }
 
-/// The queue of events, and the notification that wakes the loop.
+/// The queue of events, which wakes the loop when an event is added.
 pub(crate) struct Events {
     clock: Clock,
     waiting: Mutex<Vec<Event>>,
@@ -60,18 +60,18 @@ impl Events {
         self.wake.notify_one();
     }
 
-    /// Returns and removes the events that are in the queue.
+    /// Removes the events from the queue, and returns them.
     pub(super) fn take(&self) -> Vec<Event> {
         std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Waits until an event is queued.
+    /// Waits until an event is added to the queue.
     pub(super) async fn happened(&self) {
         self.wake.notified().await;
     }
 }
 
-/// The observer of one switch, which adds controllers' actions on the switch to the queue of
+/// The observer of one switch. It adds everything that controllers do to the switch to the queue of
 /// events.
 struct Observer {
     switch: u32,
@@ -114,7 +114,7 @@ impl DeviceObserver for Observer {
     }
 }
 
-/// Returns whether an update concerns a table entry other than a default action.
+/// Returns whether an update concerns a table entry, except for a default action.
 fn is_entry(update: &v1::Update) -> bool {
     let entity = update.entity.as_ref().and_then(|entity| entity.entity.as_ref());
     matches!(entity, Some(Entity::TableEntry(entry)) if !entry.is_default_action)

@@ -1,4 +1,5 @@
-//! The capacity tests: control sessions (section 5.2.1) and forwarding table (section 5.2.3).
+//! The tests of two capacities: of control sessions (section 5.2.1) and of the forwarding table
+//! (section 5.2.3).
 
 use std::collections::BTreeSet;
 
@@ -13,22 +14,23 @@ use crate::rfc8456::seen::{Order, Seen, What};
 pub(in crate::rfc8456) struct Sessions {
     terms: Terms,
     switches: u32,
-    /// The number of switches that have begun to connect.
+    /// The number of switches that have been ordered to connect.
     asked: u32,
-    /// The switches that have a session now.
+    /// The switches that have a session at present.
     ready: BTreeSet<u32>,
-    /// The largest number of sessions that were open at the same time so far. The test reports it
-    /// as the capacity, and fails if it is zero.
+    /// The largest number of sessions that have been open at the same time. The test reports it as
+    /// the capacity, and fails if it is zero.
     most: usize,
-    /// The time of the next attempt to connect.
+    /// The time at which the next switch is ordered to connect.
     next: u64,
-    /// The time by which another session must be opened, or the test ends.
+    /// The time by which another session must be opened. Otherwise the test ends.
     deadline: u64,
     measured: Option<Measured>,
 }
 
 impl Sessions {
-    /// Creates the procedure. `terms.spacing` is the time between two connection attempts.
+    /// Creates the procedure. `terms.spacing` is the time between the connection attempts of two
+    /// switches.
     pub(in crate::rfc8456) fn new(terms: Terms, switches: u32) -> Self {
         Self {
             terms,
@@ -110,40 +112,41 @@ impl Procedure for Sessions {
     }
 }
 
-/// The least number of queries before the test ends without a result, counted from the last flow or
-/// the last maximum, whichever is later. It matters if queries take longer than the timeout
-/// `terms.patience`.
+/// The least number of queries before the test ends without a result, if the number of entries does
+/// not settle. They are counted from the last flow or the last new maximum, whichever is later.
+/// This number matters if queries take longer than the timeout `terms.patience`.
 const UNSETTLED_READINGS: u32 = 3 * SAME_ANSWERS;
 
-/// The test of the forwarding table capacity. New flows, for which the controller installs rules
-/// when their first packet arrives, are offered continuously until the number of flow entries is
-/// equal in three consecutive queries. The test has no result if that number still changes, without
-/// a new maximum, for the time `terms.patience` and [`UNSETTLED_READINGS`] after the last flow.
+/// The test of the forwarding table capacity. New flows are offered continuously, and the
+/// controller installs rules for a flow when its first packet arrives. The test ends when three
+/// consecutive queries return the same number of flow entries. It has no result if the number still
+/// changes, without a new maximum, for the time `terms.patience` and [`UNSETTLED_READINGS`] queries
+/// after the last flow.
 pub(in crate::rfc8456) struct FlowCapacity {
     terms: Terms,
     scene: Scene,
-    /// The number of flows offered so far.
+    /// The number of flows that have been offered.
     flows: u32,
     /// The time at which the next flow is offered.
     next: u64,
-    /// The time of the next query of the number of entries.
+    /// The time at which the number of entries is queried next.
     look_at: u64,
-    /// The number of entries that switches refused.
+    /// The number of entries that the switches refused.
     refused: u64,
-    /// The number of flow entries that the last query returned, and how many consecutive queries
-    /// returned it.
+    /// The number of flow entries that the last query returned, and the number of consecutive
+    /// queries that returned it.
     entries: Option<(u64, u32)>,
-    /// The number of entries before the first flow, such as table-miss entries.
+    /// The number of entries before the first flow was offered, such as table-miss entries.
     before: Option<u64>,
-    /// The largest number of entries that a query returned.
+    /// The largest number of entries that any query has returned.
     most: u64,
-    /// The time by which the controller must have installed its first entry, or is assumed to
-    /// install none.
+    /// The time by which the controller must have installed its first entry. Otherwise it is
+    /// assumed not to install any.
     first_by: u64,
     /// The time by which the number of entries must reach a new maximum or stop changing. It is
     /// infinite while flows are offered.
     rest_by: u64,
-    /// The number of queries since the last flow and the last maximum.
+    /// The number of queries since the last flow or the last new maximum, whichever is later.
     unsettled: u32,
     measured: Option<Measured>,
 }
@@ -167,9 +170,9 @@ impl FlowCapacity {
         }
     }
 
-    /// Ends the trial with a number of entries that several consecutive queries returned. The trial
-    /// has no result if the controller holds no entry of its own, unless the switches refused all
-    /// entries.
+    /// Ends the trial with the number of entries that several consecutive queries returned. The
+    /// trial has no result if the controller has no entry of its own, unless the switches refused
+    /// all entries.
     fn conclude(&mut self, entries: u64, now: u64) {
         let all_offered = self.flows >= self.terms.most_flows;
         let (remark, value) = if self.refused > 0 {

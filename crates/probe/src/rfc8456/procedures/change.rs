@@ -1,17 +1,17 @@
 //! The test of the network topology change detection time (RFC 8456, section 5.1.8).
 //!
 //! The test switches a switch off. Its session ends, and its neighbours report that their links are
-//! down. They report it by a port-status message of OpenFlow, or by gNMI if switches use P4Runtime,
+//! down. They report it by a port-status message of OpenFlow, or by gNMI in the case of P4Runtime,
 //! which has no such message. The measured time begins with the first of these notifications, and
 //! ends with the first discovery message that the controller sends through a neighbour afterwards.
 //! If no switch notifies the controller, for instance because it has not subscribed to the links
-//! over gNMI, the time begins when the switch is off.
+//! over gNMI, the time begins when the switch is switched off.
 //!
-//! Many controllers send discovery messages periodically. A message may therefore follow a change
-//! by chance, after a time that depends on the position of the change in the period. Therefore a
-//! trial consists of several events whose times are spread evenly over the period, and the trials
-//! are shifted against each other. The value is the mean of these times, and the standard deviation
-//! is reported with it.
+//! Many controllers send discovery messages periodically. Such a message may follow a change by
+//! chance, after a time that depends only on the position of the change in the period. Therefore a
+//! trial consists of several changes whose times are spread evenly over the period, and the trials
+//! are shifted against each other. The result is the mean of the measured times, and their standard
+//! deviation is reported with it.
 
 use std::collections::BTreeSet;
 
@@ -25,33 +25,34 @@ use crate::topology::{SwitchIndex, Topology};
 
 /// The number of times that a trial switches the switch off.
 const EVENTS: u32 = 5;
-/// The longest time in nanoseconds between two discovery messages of a neighbour that belong to the
+/// The longest time in nanoseconds between two discovery messages of a neighbour that count as the
 /// same round.
 const ROUND: u64 = 20_000_000;
-/// The number of rounds of discovery messages for which the network is watched before the first
-/// change. The network is watched for at least one configured interval, and for at most `ROUNDS` of
-/// them.
+/// The number of rounds of discovery messages for which the network is observed before the first
+/// change. It is observed for at least one configured interval, and for at most `ROUNDS` such
+/// intervals.
 const ROUNDS: usize = 3;
 
 /// The state of the test of the topology change detection time.
 pub(in crate::rfc8456) struct TopologyChange {
     terms: Terms,
-    /// The switch that is switched off. No other switch has more links.
+    /// The switch that is switched off, which is the one with the most links.
     victim: u32,
     /// The switches that have a link to the victim.
     neighbours: BTreeSet<u32>,
-    /// The position of the first event within the interval between discovery messages, as a share
-    /// of the distance between two events.
+    /// The position of the first event of this trial within the interval between discovery
+    /// messages, as a share of the distance between two events.
     shift: f64,
     /// The time at which the trial began.
     began: u64,
-    /// The time for which the network was watched before the first change, in nanoseconds.
+    /// The time for which the network was observed before the first change, in nanoseconds.
     watched: u64,
     phase: Phase,
     polling: Polling,
-    /// The number of times that the switch was switched off so far.
+    /// The number of times that the switch has been switched off.
     number: u32,
-    /// The detection time of each detected event, in seconds.
+    /// The time in seconds that the controller took to detect each event, for those that it
+    /// detected.
     times: Vec<f64>,
     /// The number of detected events for which a switch notified the controller.
     notified: u32,
@@ -63,12 +64,13 @@ pub(in crate::rfc8456) struct TopologyChange {
 /// The phase of a trial.
 #[derive(Clone, Copy)]
 enum Phase {
-    /// The procedure observes how often the controller makes neighbours send discovery messages.
+    /// The procedure observes at which interval the controller sends discovery messages through the
+    /// neighbours.
     Watching,
     /// The switch will be switched off at the time `cut_at`.
     Waiting { cut_at: u64 },
     /// The switch was switched off at the time `at`. A neighbour notified the controller at
-    /// `notified`, if any did.
+    /// `notified`, if any has done so.
     Cut { at: u64, notified: Option<u64> },
     /// The switch has been switched on again, and must connect by the time `until`.
     Returning { until: u64 },
@@ -78,12 +80,13 @@ enum Phase {
     Over,
 }
 
-/// A record of the discovery messages that the neighbours send while the topology does not change.
+/// A record of the discovery messages that are sent through the neighbours while the topology does
+/// not change.
 #[derive(Default)]
 struct Polling {
-    /// The number of discovery messages of all neighbours before any change.
+    /// The number of discovery messages through all neighbours before any change.
     messages: u64,
-    /// The start times of the rounds of discovery messages at one of the neighbours.
+    /// The times at which rounds of discovery messages began at one of the neighbours.
     rounds: Vec<u64>,
     /// The time of the last discovery message at the neighbour whose rounds are recorded.
     last: u64,
@@ -98,7 +101,7 @@ impl Polling {
     }
 
     /// Returns the mean interval between rounds of discovery messages, or `None` if there were
-    /// fewer than two.
+    /// fewer than two rounds.
     fn interval(&self) -> Option<u64> {
         let (first, last) = (self.rounds.first()?, self.rounds.last()?);
         let count = self.rounds.len() as u64 - 1;
@@ -107,8 +110,8 @@ impl Polling {
 }
 
 impl TopologyChange {
-    /// Creates the procedure of a trial. The trial's number determines by how much its events are
-    /// shifted.
+    /// Creates the procedure of a trial. The number of the trial determines by how much its events
+    /// are shifted.
     pub(in crate::rfc8456) fn new(terms: Terms, topology: &Topology, trial: u64) -> Self {
         let count = u32::try_from(topology.switch_count()).unwrap_or(u32::MAX);
         let links = |switch: &u32| topology.link_ports(SwitchIndex(*switch)).len();
@@ -137,7 +140,7 @@ impl TopologyChange {
         }
     }
 
-    /// Returns whether the network has been watched long enough to plan the events (see
+    /// Returns whether the network has been observed long enough to plan the events (see
     /// [`ROUNDS`]).
     fn has_watched(&self, now: u64) -> bool {
         let watched = now.saturating_sub(self.began);
@@ -145,8 +148,8 @@ impl TopologyChange {
             || watched >= self.terms.interval && self.polling.rounds.len() >= ROUNDS
     }
 
-    /// Plans the next event. The events of a trial are spread evenly over an interval of discovery
-    /// messages, or over the configured interval if there are no such messages.
+    /// Plans the next event. The events of a trial are spread evenly over the interval between
+    /// discovery messages, or over the configured interval if there are no such messages.
     fn plan(&mut self, now: u64) {
         let place = (f64::from(self.number) + self.shift) / f64::from(EVENTS);
         let (origin, interval) = match (self.polling.interval(), self.polling.rounds.last()) {

@@ -1,9 +1,9 @@
 //! The test of the network topology discovery time (RFC 8456, section 5.1.1).
 //!
-//! The measured time begins with the controller's first discovery message, and ends with the last
-//! discovery message that returned to the controller when it knew the whole topology. If the
-//! northbound interface can be queried, it shows when the topology is complete. Otherwise, the time
-//! ends when a discovery frame has crossed every link in both directions and returned as a
+//! The measured time begins with the controller's first discovery message. It ends with the last
+//! discovery message that returned to the controller before it knew the whole topology. If the
+//! northbound interface can be queried, it shows when the controller knows the topology. Otherwise,
+//! the time ends when a discovery frame has crossed every link in both directions and returned as a
 //! packet-in, which is the earliest moment at which the controller can know all links.
 
 use std::collections::BTreeSet;
@@ -18,28 +18,29 @@ use crate::topology::Topology;
 pub(in crate::rfc8456) struct TopologyDiscovery {
     terms: Terms,
     switches: u32,
-    /// The number of switches without links. Only a northbound interface can show that the
-    /// controller knows them.
+    /// The number of switches without links. Only a northbound interface can show whether the
+    /// controller knows such switches.
     unlinked: u32,
-    /// The number of link ends in the topology, which is twice the number of links.
+    /// The number of ends of links in the topology, which is twice the number of links.
     ends: usize,
-    /// The link ends at which no discovery frame has arrived yet.
+    /// The ends of links at which no discovery frame has arrived yet.
     missing: BTreeSet<(u32, u16)>,
-    /// The numbers of switches and links that the controller must report at its northbound
-    /// interface.
+    /// The numbers of switches and links that the controller's northbound interface must report
+    /// once the topology is known.
     census: Census,
     deadline: u64,
-    /// The time of the next query of the northbound interface.
+    /// The time at which the northbound interface is queried next.
     query_at: u64,
-    /// The last answer of the northbound interface, and how many consecutive queries returned it.
+    /// The last answer of the northbound interface, and the number of consecutive queries that
+    /// returned it.
     answer: Option<(Census, u32)>,
     /// The time of the first discovery message (`first`) and of the last one (`last`), or `None`
-    /// before the first.
+    /// before there is any.
     first: Option<u64>,
     last: u64,
-    /// The number of discovery messages that the controller sent.
+    /// The number of discovery messages that the controller has sent.
     messages: u64,
-    /// The last error of a connection or of the northbound interface.
+    /// The last error of a connection or of a query of the northbound interface.
     refused: Option<String>,
     measured: Option<Measured>,
 }

@@ -1,10 +1,11 @@
-//! A wrapper that runs any procedure while the controller is disturbed (sections 5.3.1 and 5.3.2).
+//! Runs any procedure while the controller is disturbed (sections 5.3.1 and 5.3.2).
 
 use crate::rfc8456::bench::{Measured, Procedure};
 use crate::rfc8456::scene::Scene;
 use crate::rfc8456::seen::{Order, Seen};
 
-/// A disturbance of the controller: events that the probe repeats every `spacing` nanoseconds.
+/// A disturbance of the controller. It consists of events that the probe repeats every `spacing`
+/// nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::rfc8456) enum Disturbance {
     /// Invalid messages, which the switches send in turn.
@@ -15,12 +16,12 @@ pub(in crate::rfc8456) enum Disturbance {
     Strangers { spacing: u64 },
 }
 
-/// The flow number of the first packet of [`Disturbance::Strangers`]. The procedure itself would
-/// reach this number only after more than eight million flows.
+/// The flow number of the first packet of [`Disturbance::Strangers`]. It is so high that the
+/// procedure's own flow numbers never reach it: that would take more than eight million flows.
 const STRANGERS: u32 = 1 << 23;
 
-/// A procedure under a disturbance. The disturbance lasts from the moment at which the network is
-/// ready to the end of the trial.
+/// A procedure together with a disturbance. The disturbance lasts from the moment at which the
+/// network is ready to the end of the trial.
 pub(in crate::rfc8456) struct Disturbed {
     scene: Scene,
     inner: Box<dyn Procedure>,
@@ -29,8 +30,8 @@ pub(in crate::rfc8456) struct Disturbed {
     count: u64,
 }
 
-/// The maximum number of overdue events of the disturbance that are sent together after a pause of
-/// the probe.
+/// The maximum number of events of the disturbance that are sent at once if the probe was paused
+/// and events are overdue.
 const MAX_AT_ONCE: u32 = 1000;
 
 impl Disturbed {

@@ -1,8 +1,8 @@
 //! The test of the asynchronous message processing time (RFC 8456, section 5.1.2).
 //!
-//! The switches send packet-ins in turn, one at a time in the whole network. The next packet-in is
-//! sent when the previous one has been answered. The figure is the mean time between a packet-in
-//! and its answer.
+//! The switches send packet-ins in turn, so that only one in the whole network is unanswered at a
+//! time. The next packet-in is sent when the previous one has been answered. The result is the mean
+//! time between a packet-in and its answer.
 
 use super::{Terms, seconds};
 use crate::metrics::Unit;

@@ -1,14 +1,15 @@
-//! Path provisioning: its time (sections 5.1.4 and 5.1.5) and its rate (sections 5.1.6 and 5.1.7).
+//! The tests of path provisioning: its time (sections 5.1.4 and 5.1.5) and its rate (sections 5.1.6
+//! and 5.1.7).
 //!
-//! A packet of a new pair of hosts travels as far as flow rules forward it. In the reactive tests,
-//! the first switch without a rule sends a packet-in, and the time runs from this packet-in to the
-//! last message by which the controller provisions the path. In the proactive tests, the northbound
-//! interface receives a request to provision the path, and the time runs from this request to the
-//! last of these messages.
+//! A packet between a new pair of hosts travels as far as flow rules forward it. In the reactive
+//! tests, the first switch without a rule sends a packet-in, and the measured time begins with this
+//! packet-in. In the proactive tests, the probe requests the path at the northbound interface, and
+//! the measured time begins with this request. In both, it ends with the last message by which the
+//! controller provisions the path.
 //!
-//! Flow rules from before the trial may also forward a packet to its destination. The controller
-//! has not provisioned such a path, so these paths are counted separately and affect no time and no
-//! rate.
+//! A packet may also reach its destination by flow rules that existed before the trial. The
+//! controller has not provisioned such a path, so these paths are counted separately and affect no
+//! time and no rate.
 
 use std::collections::HashMap;
 
@@ -18,11 +19,11 @@ use crate::rfc8456::bench::{Measured, Procedure};
 use crate::rfc8456::scene::{Pair, Scene};
 use crate::rfc8456::seen::{Order, Seen, What};
 
-/// The time in nanoseconds after which the packet from one host of a pair to the other is sent
-/// again. It is repeated until one copy arrives.
+/// The time in nanoseconds after which the packet between a pair of hosts is sent again. It is
+/// repeated until one copy arrives.
 const AGAIN: u64 = 100_000_000;
 
-/// Returns the remark on a trial in which the controller provisioned no path.
+/// Returns a remark for a trial in which the controller did not provision any path.
 fn without_controller(paths: u64) -> String {
     format!(
         "rules that were there before took all {paths} packets to their destinations, and the \
@@ -34,17 +35,17 @@ fn without_controller(paths: u64) -> String {
 const NO_PAIRS: &str =
     "there are no two hosts behind different switches; see --switches and --hosts";
 
-/// The test of the path provisioning time, in which paths are provisioned one after the other.
+/// The test of the path provisioning time. Paths are provisioned one after the other.
 pub(in crate::rfc8456) struct PathTime {
     terms: Terms,
     scene: Scene,
     /// Whether the path is requested at the northbound interface before the packet is sent.
     proactive: bool,
     end: u64,
-    /// The number of the current pair of hosts, from 0.
+    /// The number of the current pair of hosts, counted from 0.
     flow: u32,
     current: Option<Current>,
-    /// The provisioning time of each path, in nanoseconds.
+    /// The time that each path took to be provisioned, in nanoseconds.
     times: Vec<u64>,
     /// The number of flow rules that the controller installed.
     rules: u64,
@@ -63,12 +64,13 @@ struct Current {
     began: u64,
     sequence: u64,
     send_at: u64,
-    /// The time at which the controller was first requested to provide the path.
+    /// The time of the first request for the path to the controller: a packet-in, or a request at
+    /// the northbound interface.
     asked: Option<u64>,
-    /// The time at which the controller's last message for the path arrived.
+    /// The time of the controller's last message that belongs to the path.
     last: Option<u64>,
     arrived: bool,
-    /// The time after which no further message for the path is expected.
+    /// The time at which the path counts as finished if no further message belongs to it.
     done_at: u64,
 }
 
@@ -229,9 +231,9 @@ impl Procedure for PathTime {
     }
 }
 
-/// The test of the path provisioning rate. Different pairs of hosts are offered at a fixed rate,
-/// and the pairs whose packet arrives are counted. The packet of a pair is sent immediately, or in
-/// the proactive test when its path has been provisioned.
+/// The test of the path provisioning rate. New pairs of hosts are offered at a fixed rate, and the
+/// pairs whose packet arrives are counted. The packet of a pair is sent immediately or, in the
+/// proactive test, when its path has been provisioned.
 pub(in crate::rfc8456) struct PathRate {
     terms: Terms,
     scene: Scene,
@@ -241,12 +243,12 @@ pub(in crate::rfc8456) struct PathRate {
     end: u64,
     /// The time at which the next pair is offered.
     next: u64,
-    /// The number of the next pair of hosts, from 0.
+    /// The number of the next pair of hosts, counted from 0.
     flow: u32,
     /// The pairs whose packet has not arrived yet.
     waiting: HashMap<u32, Offered>,
-    /// The number of pairs whose packet arrived after the controller was requested to provide the
-    /// path.
+    /// The number of pairs whose packet arrived after their path had been requested from the
+    /// controller.
     arrived: u64,
     /// The number of pairs whose packet arrived without such a request, by flow rules that existed
     /// before.
@@ -257,17 +259,17 @@ pub(in crate::rfc8456) struct PathRate {
     measured: Option<Measured>,
 }
 
-/// A pair of hosts for which the controller must provide a path.
+/// A pair of hosts whose packet has not arrived yet.
 struct Offered {
     pair: Pair,
     at: u64,
-    /// Whether the controller was requested to provide the path, by a packet-in or at its
-    /// northbound interface.
+    /// Whether the path was requested from the controller, by a packet-in or at its northbound
+    /// interface.
     asked: bool,
 }
 
 impl PathRate {
-    /// Creates the procedure. `terms.spacing` is the time between the starts of two pairs.
+    /// Creates the procedure. `terms.spacing` is the time after which the next pair is offered.
     pub(in crate::rfc8456) fn new(terms: Terms, scene: Scene, proactive: bool) -> Self {
         Self {
             terms,
@@ -319,9 +321,9 @@ impl PathRate {
         self.measured = Some(measured);
     }
 
-    /// Returns a remark on the limits of the offered load, or `None` if there is nothing to remark.
-    /// `kept_up` says that every offered path was provisioned, so that the rate is a lower bound;
-    /// `ran_out` says that every pair of hosts was offered before the end of the trial.
+    /// Returns a remark for the case that the offered load limited the result, or `None` if it did
+    /// not. `kept_up` says that every offered path was provisioned, so that the result is a lower
+    /// bound. `ran_out` says that every pair of hosts was offered before the end of the trial.
     fn bound(&self, kept_up: bool, ran_out: bool) -> Option<String> {
         let at_least = "all paths that were offered were provisioned: the rate is at least this";
         match (kept_up, ran_out) {

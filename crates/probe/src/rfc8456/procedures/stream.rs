@@ -1,10 +1,10 @@
-//! The tests that interrupt streams of packets: controller failover (section 5.4.1) and network
-//! re-provisioning (section 5.4.2).
+//! The tests in which a stream of packets is interrupted: controller failover (section 5.4.1) and
+//! network re-provisioning (section 5.4.2).
 //!
-//! Packets with sequence numbers are sent at a constant rate. The measured time runs from the last
-//! packet that arrived before the interruption to the first packet that arrived after it. Packets
-//! with numbers between these two that never arrived were lost. The resolution is the spacing of
-//! the packets, which is reported with the figure.
+//! Packets with sequence numbers are sent at a constant rate. The measured time begins with the
+//! last packet that arrived before the interruption, and ends with the first packet that arrived
+//! after it. Packets with sequence numbers between these two that never arrived were lost. The
+//! resolution of the time is the spacing of the packets, which is reported with it.
 
 use std::collections::BTreeSet;
 
@@ -15,12 +15,12 @@ use crate::rfc8456::scene::{Pair, Scene};
 use crate::rfc8456::seen::{Order, Seen, What};
 use crate::topology::{Port, SwitchIndex};
 
-/// The packets that are sent in one direction.
+/// The packets that are sent in one direction, and which of them arrived.
 #[derive(Debug, Default)]
 struct Stream {
-    /// The number of packets sent so far.
+    /// The number of packets that have been sent.
     sent: u64,
-    /// The time and the sequence number of each packet, in the order of arrival.
+    /// The time of arrival and the sequence number of each packet, in the order of arrival.
     arrivals: Vec<(u64, u64)>,
     /// The sequence numbers of the packets that have arrived.
     known: BTreeSet<u64>,
@@ -36,14 +36,14 @@ impl Stream {
         }
     }
 
-    /// Returns whether a packet arrived within the last `within` nanoseconds before `now`.
+    /// Returns whether a packet has arrived within the last `within` nanoseconds before `now`.
     fn flows(&self, now: u64, within: u64) -> bool {
         self.arrivals.last().is_some_and(|(at, _)| now.saturating_sub(*at) <= within)
     }
 
-    /// Returns the longest time between two successive arrivals, in seconds, and the number of
-    /// packets lost in it. Only gaps that end at `since` or later are considered. Returns `None` if
-    /// there is no such gap.
+    /// Returns the longest time between two consecutive arrivals, in seconds, and the number of
+    /// packets that were lost between them. Only times that end at `since` or later are considered.
+    /// Returns `None` if there is no such time.
     fn gap(&self, since: u64) -> Option<(f64, u64)> {
         let pairs = self.arrivals.iter().zip(self.arrivals.iter().skip(1));
         let (from, to) = pairs
@@ -55,29 +55,29 @@ impl Stream {
     }
 }
 
-/// Returns the longest time between two packets of a stream that is not an interruption, in
-/// nanoseconds.
+/// Returns the time without an arrival, in nanoseconds, after which a stream of packets counts as
+/// interrupted.
 fn silence(terms: &Terms) -> u64 {
     (10 * terms.spacing).max(QUIET)
 }
 
-/// The test of the controller failover time. Each packet belongs to a new flow, which the
-/// controller must handle. The active controller is stopped while the packets are sent.
+/// The test of the controller failover time. Each packet belongs to a new flow, so that a
+/// controller must handle it. The active controller is stopped while packets are sent.
 pub(in crate::rfc8456) struct Failover {
     terms: Terms,
     scene: Scene,
     /// The time at which the next packet is sent.
     next: u64,
-    /// The time at which the active controller is to be stopped.
+    /// The time at which the active controller must be stopped.
     cut_at: u64,
-    /// The time at which the active controller was ordered to stop.
+    /// The time at which the order to stop the active controller was given.
     cut: Option<u64>,
-    /// The time at which the command that stops the active controller completed.
+    /// The time at which the command that stops the active controller had completed.
     ended: Option<u64>,
     stream: Stream,
     /// The source and the destination host of each packet.
     pairs: Vec<Pair>,
-    /// The time of the next check whether packets arrive again.
+    /// The time at which the test checks next whether packets arrive again.
     look_at: u64,
     measured: Option<Measured>,
 }
@@ -185,7 +185,7 @@ impl Procedure for Failover {
     }
 }
 
-/// The test of the network re-provisioning time. A stream is sent in each direction between two
+/// The test of the network re-provisioning time. Packets are sent in both directions between two
 /// hosts while a link of their path goes down.
 pub(in crate::rfc8456) struct Reprovisioning {
     terms: Terms,
@@ -194,16 +194,16 @@ pub(in crate::rfc8456) struct Reprovisioning {
     pair: Option<Pair>,
     /// The time at which the next packet is sent in each direction.
     next: u64,
-    /// The time at which the link is to go down.
+    /// The time at which the link must go down.
     cut_at: u64,
-    /// The time of the next check whether packets arrive again.
+    /// The time at which the test checks next whether packets arrive again.
     look_at: u64,
     /// The time at which the link went down.
     cut: Option<u64>,
-    /// The streams in forward and in reverse direction.
+    /// The packets in forward direction and those in reverse direction.
     streams: [Stream; 2],
-    /// The sequence number of the last forward packet that crossed a link, and the switch and port
-    /// at which it crossed its first link, or `None` if no packet has crossed a link.
+    /// The sequence number of the last forward packet that crossed a link, and the switch and the
+    /// port at which it crossed its first link. `None` if no packet has crossed a link.
     crossed: Option<(u64, u32, u16)>,
     measured: Option<Measured>,
 }
@@ -224,7 +224,7 @@ impl Reprovisioning {
         }
     }
 
-    /// Returns whether the two hosts are still connected without the link at a port.
+    /// Returns whether the two hosts are still connected if the link at a port of a switch is down.
     fn has_detour(&self, pair: Pair, switch: u32, port: u16) -> bool {
         let topology = &self.scene.topology;
         let near = (SwitchIndex(switch), Port(port));

@@ -1,5 +1,5 @@
-//! Tests of every procedure against a simulated controller with known times and capacities, in
-//! virtual time: the procedure must find the known values.
+//! Tests of every procedure in virtual time. The simulated controller has known response times and
+//! capacities, which the procedure must find.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -19,7 +19,7 @@ const MILLISECOND: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;
 const KEY: RunKey = RunKey::new(7);
 
-/// The source and destination address of a rule.
+/// The source and the destination address that a rule matches.
 type Match = ([u8; 6], [u8; 6]);
 
 fn match_of(frame: &[u8]) -> Match {
@@ -29,7 +29,7 @@ fn match_of(frame: &[u8]) -> Match {
     (source, destination)
 }
 
-/// A switch with one table.
+/// A simulated switch with one flow table.
 #[derive(Default)]
 struct Table {
     rules: HashMap<Match, u16>,
@@ -81,37 +81,38 @@ impl Device for Table {
     }
 }
 
-/// The known parameters of the simulated controller; times are in nanoseconds.
+/// The known properties of the simulated controller. Times are in nanoseconds.
 #[derive(Clone, Copy)]
 struct Known {
-    /// The time from a message to its answer.
+    /// The time from the arrival of a message at the controller to its answer.
     delay: u64,
-    /// The time between two discovery frames.
+    /// The time between two discovery frames that the controller sends.
     discovery: u64,
     sessions: usize,
     switches_discovered: u32,
     entries: usize,
-    /// The time from the end of the active controller until the other one answers.
+    /// The time from the stop of the active controller until the standby controller answers.
     failover: u64,
-    /// The processing time of each invalid message.
+    /// The time for which an invalid message occupies the controller.
     invalid: u64,
-    /// The processing time of a packet, during which the controller does nothing else; the answer
-    /// follows after `delay`.
+    /// The time for which a packet occupies the controller, which does nothing else meanwhile. The
+    /// answer follows after `delay`.
     service: u64,
-    /// The processing time of each unused connection.
+    /// The time for which an unused connection occupies the controller.
     attack: u64,
-    /// The processing time of a request for a path, during which the controller does nothing else.
+    /// The time for which a request for a path occupies the controller, which does nothing else
+    /// meanwhile.
     telling: u64,
-    /// The time between two periodic discovery frames of a switch, or 0 for none.
+    /// The time between two periodic discovery frames through the same switch, or 0 for none.
     polling: u64,
     /// Whether a topology change makes the controller send discovery frames.
     reacts: bool,
-    /// The number of pairs, counted from the first, that have rules from before the trial.
+    /// The number of pairs of hosts, counted from the first, for which rules exist before the
+    /// trial.
     permanent: u32,
-    /// Whether the controller sends rules when its northbound interface is asked to provision a
-    /// path.
+    /// Whether the controller installs rules when a path is requested at its northbound interface.
     tells_rules: bool,
-    /// The time at which the controller ends all sessions for good, or 0 for never.
+    /// The time at which the controller ends all sessions and does not come back, or 0 for never.
     crash: u64,
 }
 
@@ -133,7 +134,7 @@ const KNOWN: Known = Known {
     crash: 0,
 };
 
-/// An action that the controller performs at some time.
+/// An action that the simulated controller performs at a certain time.
 enum Act {
     Discover { switch: u32 },
     Poll,
@@ -154,7 +155,7 @@ struct Simulation {
     acts: BTreeMap<(u64, u64), Act>,
     number: u64,
     ready: usize,
-    /// The time until which the controller is busy.
+    /// The time until which the controller is occupied.
     busy_until: u64,
     away_until: u64,
     /// The paths that the controller has provisioned.
@@ -232,7 +233,7 @@ fn run(scene: &Scene, procedure: impl Procedure + 'static) -> Measured {
 }
 
 impl Simulation {
-    /// Adds the rules and the periodic discovery frames that exist before the trial.
+    /// Adds the rules and the periodic discovery frames that exist before the trial begins.
     fn prepared(mut self) -> Self {
         for number in 0..self.known.permanent {
             let pair = self.scene.pair(number).expect("a pair");
@@ -322,7 +323,7 @@ impl Simulation {
         }
     }
 
-    /// Lets the controller process the messages of the switches.
+    /// Makes the controller process the messages that switches have sent.
     fn listen(&mut self) {
         for switch in 0..self.bench.emulator.devices.len() {
             let sent = std::mem::take(&mut self.bench.emulator.devices[switch].sent);
@@ -450,7 +451,8 @@ impl Simulation {
         self.install(from, to, (host(from).mac.0, host(to).mac.0))
     }
 
-    /// Installs rules along a shortest path over links that are up.
+    /// Installs rules along a shortest path that uses only links that are up. Returns the number of
+    /// rules.
     fn install(&mut self, from: u32, to: u32, rule: Match) -> u32 {
         let host = |index: u32| self.scene.hosts.host(index / 2, index % 2).unwrap();
         let (from, to) = (host(from), host(to));
@@ -554,7 +556,8 @@ fn paths_are_counted_where_they_end() {
     assert!(measured.value.unwrap() < 100.0 && measured.value.unwrap() > 0.0, "{measured:?}");
 }
 
-/// Returns the rate of a trial of two seconds in which 500 paths per second are offered.
+/// Returns the path provisioning rate of a trial of two seconds in which 500 paths per second are
+/// offered.
 fn offered(scene: &Scene, known: Known, disturbance: Option<Disturbance>) -> f64 {
     let terms = Terms { spacing: 2 * MILLISECOND, ..terms() };
     let own = Box::new(PathRate::new(terms, scene.clone(), false));
@@ -599,8 +602,9 @@ fn a_proactive_rate_is_what_the_northbound_interface_takes() {
     assert!((value - 250.0).abs() <= 1.0, "{measured:?}");
 }
 
-/// Disturbances show in the tests that sections 5.3.1 and 5.3.2 name. A rate falls by the share of
-/// the time that disturbances take, and a time grows by no more than one disturbance takes.
+/// Checks how disturbances affect the tests that sections 5.3.1 and 5.3.2 of RFC 8456 require. A
+/// rate falls by the share of the time for which disturbances occupy the controller, and a time
+/// grows by no more than one disturbance takes.
 #[test]
 fn disturbances_show_in_every_test_by_what_they_cost() {
     let large = scene(20, &TopologySource::Linear);
@@ -667,9 +671,10 @@ fn a_change_is_detected_when_neighbours_are_sent_discovery_again() {
     assert_eq!(measured.value, None);
 }
 
-/// The controller ignores changes, and sends discovery messages every half second, like many other
-/// controllers. An event may fall anywhere in this period, so a single one may measure anything up
-/// to half a second.
+/// Checks that the events of a trial are spread over the interval between discovery messages. The
+/// controller ignores changes and sends discovery messages every half second, like many other
+/// controllers. A single event may fall anywhere in this interval, so that the detection may appear
+/// to take up to half a second.
 #[test]
 fn events_are_spread_over_the_interval_of_discovery_messages() {
     let scene = scene(5, &TopologySource::Linear);
@@ -699,7 +704,7 @@ fn events_are_spread_over_the_interval_of_discovery_messages() {
     assert!((mean - 0.25).abs() < 0.01, "{mean}");
 }
 
-/// A trial ends early when the controller is gone, unless the trial stopped the controller itself.
+/// Checks that a trial ends early when the controller is gone, unless the trial itself stopped it.
 #[test]
 fn a_controller_that_ends_all_sessions_ends_the_trial() {
     let scene = scene(4, &TopologySource::Linear);
@@ -724,7 +729,7 @@ fn a_controller_that_ends_all_sessions_ends_the_trial() {
     assert_eq!(measured.reach, Reach::Reached, "{measured:?}");
 }
 
-/// Paths do not count as provisioned if rules from before the trial match every packet.
+/// Checks that paths do not count as provisioned if rules from before the trial match every packet.
 #[test]
 fn paths_over_rules_from_before_the_trial_do_not_count() {
     let scene = scene(6, &TopologySource::Linear);
@@ -775,8 +780,8 @@ fn sessions_and_entries_are_counted_to_the_limit() {
     assert!(measured.remark.unwrap().contains("at least"));
 }
 
-/// Three readings without an entry are no capacity: the controller may be slow, may install
-/// nothing, or its entries may have expired.
+/// Checks that three queries that return no entry do not count as a capacity. The controller may be
+/// slow or may install nothing, or its entries may have expired.
 #[test]
 fn a_table_without_entries_of_the_controller_has_no_capacity() {
     let scene = scene(2, &TopologySource::Linear);
@@ -799,7 +804,8 @@ fn a_table_without_entries_of_the_controller_has_no_capacity() {
     assert!(measured.remark.is_some_and(|remark| remark.contains("removed again")));
 }
 
-/// A controller that keeps replacing entries holds another number of them at each reading.
+/// Checks that a test ends if the number of entries never settles. A controller that keeps
+/// replacing entries has another number of them at each query.
 #[test]
 fn a_table_that_never_rests_has_no_capacity_and_ends_the_test() {
     let scene = scene(2, &TopologySource::Linear);
@@ -825,7 +831,8 @@ fn a_table_that_never_rests_has_no_capacity_and_ends_the_test() {
     assert!(measured.remark.is_some_and(|remark| remark.contains("still changed")));
 }
 
-/// A northbound interface may take longer for an answer than the controller is awaited.
+/// Checks that the number of entries is found even if a query takes longer than the time for which
+/// the test waits for a controller.
 #[test]
 fn a_table_that_rests_has_a_capacity_even_if_readings_are_slow() {
     let scene = scene(2, &TopologySource::Linear);

@@ -1,4 +1,4 @@
-//! Tests of generated frames: lengths, checksums, addresses and ports.
+//! Tests of generated frames: their lengths, checksums, addresses and ports.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Tests of the emulated hosts: their addresses, their ports and their gratuitous ARP.
+//! Tests of the emulated hosts: their addresses, ports and gratuitous ARP requests.
 
 use std::collections::HashSet;
 
@@ -113,7 +113,8 @@ fn announcements_are_gratuitous_arp() {
     assert_eq!(hosts.arp_announcements(4, KEY).count(), 0);
 }
 
-/// No switch sees packets between hosts behind one port, and controllers ignore them.
+/// Checks that hosts send only to hosts at other ports. No switch would see packets between hosts
+/// at the same port, and controllers ignore such packets.
 #[test]
 fn hosts_send_to_hosts_behind_other_ports() {
     for (wiring, ports, own) in [

@@ -1,15 +1,15 @@
-//! Tests of packet ids, which must survive changes by controllers and networks and must not be
-//! found in other frames.
+//! Tests of packet IDs. They must survive the changes that controllers and networks make to frames,
+//! and must not be found in other frames.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// A change that a controller makes to a packet or that a network makes to a frame.
+/// A change that a controller or a network makes to a frame.
 #[derive(Clone, Debug)]
 enum Change {
-    /// A byte of the Ethernet, IPv4 or transport header is replaced by `value`. `place` is an index
-    /// into [`rewritable`], modulo its length.
+    /// A byte of the Ethernet, IPv4 or transport header is replaced by `value`. The byte is the one
+    /// at the index `place`, modulo the length, of the offsets that [`rewritable`] returns.
     Rewrite {
         place: usize,
         value: u8,
@@ -20,16 +20,16 @@ enum Change {
     Append(Vec<u8>),
 }
 
-/// Returns the offsets of the bytes that may be rewritten: those of addresses, DSCP,
-/// identification, TTL, checksums and ports.
+/// Returns the offsets of the bytes that controllers and networks may change: those of addresses,
+/// DSCP, identification, TTL, checksums and ports.
 fn rewritable(frame: &Frame) -> Vec<usize> {
     let mut places: Vec<usize> = (0..12).chain([15, 18, 19, 22, 24, 25]).chain(26..38).collect();
     places.extend(if *frame == Frame::Udp { [40, 41] } else { [50, 51] });
     places
 }
 
-/// Applies changes to a frame. A tag of 4 bytes shifts all headers after the Ethernet addresses,
-/// and appended bytes stay within the distance over which an id is searched for.
+/// Applies changes to a frame. A tag of 4 bytes moves all headers after the Ethernet addresses.
+/// Bytes are appended only as far as an ID is still searched for.
 fn apply(kind: &Frame, frame: &mut Vec<u8>, changes: &[Change]) {
     let places = rewritable(kind);
     let mut tags = 0;

@@ -1,4 +1,4 @@
-//! Tests of frames that are replayed from a capture file, with a packet id written into each.
+//! Tests of frames that are replayed from a capture, with a packet ID written into each.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -23,7 +23,8 @@ fn capture_of(link_type: LinkType, frames: &[Vec<u8>]) -> TempPath {
     file.into_temp_path()
 }
 
-/// Plans a run in which only switch 4 replays a capture, so that it begins with the first frame.
+/// Plans the frames of a run in which only switch 4 replays a capture, so that it begins with the
+/// first frame.
 fn plan(path: PathBuf) -> Result<FramePlan, FrameError> {
     let mut switches = switches(10, 4, 3);
     switches.overrides =
@@ -39,7 +40,7 @@ fn replay(frames: &[Vec<u8>]) -> (FramePlan, FrameSource) {
     (plan, source)
 }
 
-/// Returns a frame made by another implementation.
+/// Returns a UDP frame that an independent implementation has built.
 fn udp(payload: &[u8]) -> Vec<u8> {
     let mut frame = Vec::new();
     PacketBuilder::ethernet2(MAC, MAC)
@@ -73,7 +74,7 @@ fn tagged(payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Returns frames that have no place for a packet id.
+/// Returns frames without space for a packet ID in their payload.
 fn without_place() -> Vec<Vec<u8>> {
     let mut ipv6 = Vec::new();
     PacketBuilder::ethernet2(MAC, MAC)

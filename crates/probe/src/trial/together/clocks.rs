@@ -1,5 +1,5 @@
-//! The comparison of the first rank's clock with those of the other ranks, one after the other.
-//! Ranks are the processes that run a trial together.
+//! Compares the clock of the first rank with those of the other ranks, one after the other. Ranks
+//! are the processes that run a trial together.
 
 use std::time::Duration;
 
@@ -8,20 +8,20 @@ use ranks::{ClockOffset, Exchange, Rank};
 use super::{RankMessage, TIMEOUT, Together};
 use crate::engine::TrialPlan;
 
-/// The number of round trips with each rank. Only the fastest one counts.
+/// The number of round trips with each rank. Only the fastest one is used.
 const EXCHANGES: u32 = 16;
 /// The timeout of one round trip.
 const EACH: Duration = Duration::from_secs(5);
 
 impl Together<'_> {
-    /// Compares the clocks of all ranks, before traffic or after it. A rank that does not answer
-    /// counts as lost.
+    /// Compares the clocks of all ranks, either before traffic or after it. A rank that does not
+    /// answer counts as lost.
     pub(in crate::trial) fn compare_clocks(&mut self, plan: &TrialPlan, is_before: bool) {
         if !self.is_first() {
             return self.show_clock(plan);
         }
         let there: Vec<Rank> =
-            self.group.others().filter(|rank| !self.books.contains_key(rank)).collect();
+            self.group.others().filter(|rank| !self.records.contains_key(rank)).collect();
         for rank in there {
             let exchanges: Vec<Exchange> =
                 (0..EXCHANGES).map_while(|_| self.exchange(plan, rank)).collect();

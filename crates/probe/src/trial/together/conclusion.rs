@@ -1,5 +1,5 @@
-//! The end of a trial of several ranks, the processes that run the trial together: the first rank
-//! merges their records into one result.
+//! Ends a trial that several processes (ranks) run together: the first rank merges their records
+//! into one result.
 
 use provenance::Host;
 use ranks::Rank;
@@ -11,8 +11,8 @@ use crate::trial::assemble::{self, Parts};
 use crate::trial::{Concluded, Outcome, TrialSetting};
 
 impl Together<'_> {
-    /// Waits until all ranks have read their last answers, and compares the clocks again. The
-    /// switches are still connected.
+    /// Waits until all ranks have read their last answers, and then compares the clocks again. The
+    /// switches are still connected at that time.
     pub(in crate::trial) fn end(
         &mut self,
         plan: &TrialPlan,
@@ -33,8 +33,8 @@ impl Together<'_> {
         }
     }
 
-    /// Sends this rank's record to the first rank. The first rank instead collects the records of
-    /// the other ranks, and merges them with its own.
+    /// Sends this rank's record to the first rank. If this is the first rank, collects the records
+    /// of the other ranks instead, and merges them with its own into the result.
     pub(in crate::trial) fn conclude(
         mut self,
         plan: &TrialPlan,
@@ -58,9 +58,9 @@ impl Together<'_> {
             clock_before: None,
             clock_after: None,
         };
-        let Parts { completion, books, usage, seen, ready_after, ready_at_end } = parts;
+        let Parts { completion, threads, usage, seen, ready_after, ready_at_end } = parts;
         let mine =
-            RankRecord { books, usage, seen, ready_after, ready_at_end, notes, process, outcome };
+            RankRecord { threads, usage, seen, ready_after, ready_at_end, notes, process, outcome };
         if !self.is_first() {
             self.hand_over(mine);
             return if self.is_over { Concluded::Over } else { Concluded::HandedOver };
@@ -70,7 +70,7 @@ impl Together<'_> {
         Concluded::Trial(Box::new(together(plan, setting, completion, mine, others, outcomes)))
     }
 
-    /// Returns how far all ranks together completed the trial.
+    /// Returns how completely all ranks together performed the trial.
     fn completion(&self, plan: &TrialPlan, mine: Completion, others: &[RankOutcome]) -> Completion {
         if let Completion::Failed { .. } = mine {
             return mine;
@@ -101,7 +101,7 @@ fn together(
     outcomes: Vec<RankOutcome>,
 ) -> Outcome {
     let RankRecord {
-        mut books,
+        mut threads,
         mut usage,
         mut seen,
         mut ready_after,
@@ -112,7 +112,7 @@ fn together(
     } = mine;
     let mut ranks = vec![outcome];
     for other in others {
-        books.extend(other.books);
+        threads.extend(other.threads);
         usage.add(&other.usage);
         seen.extend(other.seen);
         // The time is `None` if some switches did not become ready.
@@ -122,7 +122,7 @@ fn together(
         notes.extend(other.notes.iter().map(|note| format!("{rank}: {note}")));
         process = process.or(other.process);
     }
-    let closed_at = books.iter().filter_map(|(recorder, _)| recorder.closed_at()).min();
+    let closed_at = threads.iter().filter_map(|(recorder, _)| recorder.closed_at()).min();
     for outcome in outcomes {
         if outcome.verdict.is_some() {
             ranks.push(outcome);
@@ -133,20 +133,20 @@ fn together(
         let closed_at = closed_at.unwrap_or(0);
         let window = plan.window();
         let seconds = window.to.min(closed_at).saturating_sub(window.from) as f64 / 1e9;
-        let own = lost::books(plan, &outcome, closed_at);
+        let own = lost::thread_outcome(plan, &outcome, closed_at);
         let completed = lost::completed(outcome, &own, seconds);
         notes.push(completed.note);
         ranks.push(completed.outcome);
-        books.push(own);
+        threads.push(own);
     }
     notes.extend(clocks(&ranks));
-    let parts = Parts { completion, books, usage, seen, ready_after, ready_at_end };
+    let parts = Parts { completion, threads, usage, seen, ready_after, ready_at_end };
     let mut trial = assemble::trial(plan, setting, parts, notes);
     trial.ranks = ranks;
     Outcome { trial, process }
 }
 
-/// Describes how closely the clocks of the ranks agree.
+/// Describes how closely the clocks of the ranks agree. Returns `None` if they were not compared.
 fn clocks(ranks: &[RankOutcome]) -> Option<String> {
     let bound =
         ranks.iter().filter_map(|rank| rank.clock_before).map(|clock| clock.bound_ns).max()?;

@@ -1,13 +1,17 @@
-//! The packet-ins of a lost rank, that is of a process that ended or fell silent during a trial.
-//! Its own record of them is lost too.
+//! Accounts for the packet-ins of a lost rank, which is a process of the run that ended or fell
+//! silent during a trial. Its own record of them is lost too.
 
-use crate::engine::{Books, SwitchHandshake, TrialPlan};
+use crate::engine::{SwitchHandshake, ThreadOutcome, TrialPlan};
 use crate::outcome::{RankOutcome, Rates};
 
-/// Returns a substitute for the record of a lost rank. It contains the packet-ins that became due
-/// at the rank's switches before `closed_at`, none of which is known to have left. Without a
-/// schedule (in a closed loop or a flood), the record is empty.
-pub(super) fn books(plan: &TrialPlan, rank: &RankOutcome, closed_at: u64) -> Books {
+/// Returns a substitute for the record of a lost rank. It contains the packet-ins that were due at
+/// the rank's switches before `closed_at`, and counts all of them as never sent. Without a schedule
+/// (in a closed loop or a flood), the record is empty.
+pub(super) fn thread_outcome(
+    plan: &TrialPlan,
+    rank: &RankOutcome,
+    closed_at: u64,
+) -> ThreadOutcome {
     let switches = rank.first_switch..rank.first_switch + rank.switches;
     let mut recorder = plan.recorder_of(switches.clone());
     for (place, switch) in switches.enumerate() {
@@ -23,18 +27,18 @@ pub(super) fn books(plan: &TrialPlan, rank: &RankOutcome, closed_at: u64) -> Boo
     (recorder, vec![handshake; rank.switches as usize])
 }
 
-/// The outcome of a lost rank, completed with the packet-ins due at its switches, and a note on the
+/// The outcome of a lost rank with the packet-ins that were due at its switches, and a note on the
 /// loss.
 pub(super) struct Completed {
     pub(super) outcome: RankOutcome,
     pub(super) note: String,
 }
 
-/// Adds the due packet-ins of a lost rank to its outcome. `seconds` is the length of the measured
-/// time.
-pub(super) fn completed(rank: RankOutcome, books: &Books, seconds: f64) -> Completed {
+/// Adds the packet-ins that were due at a lost rank's switches to its outcome. `seconds` is the
+/// length of the measured time.
+pub(super) fn completed(rank: RankOutcome, thread: &ThreadOutcome, seconds: f64) -> Completed {
     let mut counts = rank.counts;
-    for record in &books.0.switches {
+    for record in &thread.0.switches {
         let own = record.ledger.counts();
         counts.due += own.due;
         counts.unsent += own.unsent;

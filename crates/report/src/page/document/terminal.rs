@@ -57,8 +57,8 @@ fn section(section: &Section, before: &[Section], layout: Layout) -> String {
     out
 }
 
-/// The number of characters of a cell of words beyond which a table without figures is printed as
-/// paragraphs instead of columns.
+/// The longest text of a cell, in characters, for which a table without figures is printed in
+/// columns. If a cell has a longer text, the table is printed as paragraphs.
 const LONGEST: usize = 36;
 /// The smallest number of characters per line to which a column of words is narrowed.
 const LEAST: usize = 16;
@@ -113,10 +113,10 @@ fn is_prose(table: &Table, place: usize) -> bool {
     table.rows().filter_map(|row| row.get(place)).all(|cell| cell.value().is_none())
 }
 
-/// Returns the index and the width of each column that is shown in `room` characters. Words are
-/// wrapped if necessary, but figures never are. If the columns are still too wide, the last column
-/// of words is left out first; when none remains, the last column of figures is left out. The first
-/// column is always shown.
+/// Returns the index and the width of each column that is shown in `room` characters. Columns of
+/// words are narrowed and their words wrapped, but figures never are. If the columns are still too
+/// wide, columns of words are left out from the right, then columns of figures. The first column is
+/// always shown.
 fn widths(table: &Table, room: usize) -> Vec<(usize, usize)> {
     let widest = |place: usize, counts: &dyn Fn(&Cell) -> bool| {
         let cells = table.rows().filter_map(|row| row.get(place)).filter(|cell| counts(cell));

@@ -213,8 +213,8 @@ enum Visit {
     Done,
 }
 
-/// Returns the column of each of `count` boxes: the length of the longest path to it over the
-/// acyclic connections `forward`.
+/// Returns the column of each of `count` boxes: the length of the longest path that leads to it.
+/// The connections `forward` must not form a cycle.
 fn layers(count: usize, forward: &[Step]) -> Vec<usize> {
     let mut layers = vec![0; count];
     // Each round determines at least one more layer.
@@ -233,8 +233,8 @@ fn layers(count: usize, forward: &[Step]) -> Vec<usize> {
     layers
 }
 
-/// The boxes and bends of a graph, called items, in columns. The numbers of bends follow those of
-/// boxes.
+/// The boxes of a graph, and the bends of its lines, arranged in columns. Both are called items.
+/// Boxes are numbered first, then bends.
 struct Columns {
     /// The number of items that are boxes.
     nodes: usize,

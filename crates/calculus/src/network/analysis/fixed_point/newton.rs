@@ -3,9 +3,10 @@
 //! F is concave and non-decreasing, and for concave arrival curves and convex service curves it is
 //! piecewise affine. From delays x, the next delays y solve y = F(x) + J (y - x), where J has the
 //! slopes of F at x. Since tangents of a concave function lie above it, y is above F(y). From there
-//! on the solutions decrease to the fixed point, which is reached once its affine piece is. Slopes
-//! and solutions are computed in floating point, but no bound depends on that: the result is raised
-//! a little and accepted only if it is above F of it in exact arithmetic.
+//! on the solutions decrease. They reach the fixed point in the step that starts on the affine
+//! piece of F on which the fixed point lies. Slopes and solutions are computed in floating point,
+//! but no bound depends on that: the result y is raised a little and accepted only if y >= F(y) in
+//! exact arithmetic.
 
 use super::{AnalysisError, Class, Common, Delays, Priority, ServerId};
 use crate::{Extended, Rational};
@@ -23,9 +24,9 @@ const RAISES: [i64; 4] = [1 << 40, 1 << 34, 1 << 28, 1 << 22];
 
 type Key = (ServerId, Option<Priority>);
 
-/// Finds delays by Newton's method that are not below the delays which follow from them, and that
-/// are close to the least such delays. Returns `None` if none were found. Slopes are difference
-/// quotients over `step`.
+/// Searches the fixed point of F by Newton's method. Returns delays that are slightly above it, so
+/// that F of these delays is at most these delays, or `None` if none were found. The slopes of F
+/// are difference quotients over `step`.
 pub(super) fn fixed_point(
     delays: &Delays,
     common: &Common<'_>,

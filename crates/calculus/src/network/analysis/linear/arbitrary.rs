@@ -20,12 +20,12 @@
 //! them.
 //!
 //! For the longest delay there is one more time, at which the data that leave at t arrived. It may
-//! lie between any two consecutive times of the path. Each place has a program, and the largest
-//! optimum counts.
+//! lie between any two consecutive times of the path. There is one program for each such interval,
+//! and the largest optimum counts.
 //!
 //! Flows with equal arrival curves and paths are one class, which does not change the optimum: each
-//! keeps its arrival curve if data are divided evenly. A network that unfolds too far is cut. Flows
-//! over a cut link have the arrival curves that the settings bound.
+//! keeps its arrival curve if data are divided evenly. If the tree of these paths would be too
+//! large, it is cut. Flows over a cut link have the arrival curves that the settings bound.
 
 mod burst;
 
@@ -46,17 +46,19 @@ use crate::network::operations;
 use crate::network::pmoo::{self, RateLatency, TokenBucket};
 use crate::{Curve, Extended, Rational};
 
-/// The largest number of servers, plus the flows at them, up to which the network is unfolded to a
-/// tree for a bound of a flow.
+/// The largest size of the tree of servers for the bound of a flow, as the number of its servers
+/// plus the number of flows at each of them.
 const LARGEST_UNFOLDING: usize = 240;
-/// The largest number of servers, plus the flows at them, up to which the network is unfolded to a
-/// tree for a burst. It is smaller because cyclic networks have many bursts, each bounded several
-/// times.
+/// The largest size of the tree of servers for the bound of a burst, as the number of its servers
+/// plus the number of flows at each of them. It is smaller because cyclic networks have many
+/// bursts, each bounded several times.
 const LARGEST_UNFOLDING_FOR_BURSTS: usize = 120;
-/// The largest number of servers on a path. For the delay, each server has a program of its own.
+/// The largest number of servers on a path. A delay bound takes as many programs as the path has
+/// servers.
 const LONGEST_PATH: usize = 24;
 
-/// A server on one path to the root. A server that is on several paths has several nodes.
+/// A server on one path to the root, the last server of the flow's path. A server from which
+/// several paths lead to the root has one node for each of them.
 struct Node {
     server: ServerId,
     /// The index of the next node on the path to the root, or `None` at the root.
@@ -67,7 +69,7 @@ struct Node {
     period: Extended,
 }
 
-/// Flows that share one path through the nodes.
+/// Flows that share one path through the nodes (servers) of the tree.
 struct Class {
     /// The indices of the nodes on the path, in order.
     way: Vec<usize>,
@@ -95,8 +97,9 @@ struct Variables {
     most: (Option<Rational>, Option<Rational>),
 }
 
-/// A time, given by the variable of its age, and the variable of the data that have arrived at the
-/// class's first server by then. `None` stands for zero.
+/// A time of a class: the variable for its age (the time from then to the end of the run), and the
+/// variable for the data that have arrived at the class's first server by then. `None` stands for
+/// an age or an amount of zero.
 #[derive(Clone, Copy)]
 struct Moment {
     age: Option<usize>,
@@ -426,7 +429,8 @@ impl Formulation {
     }
 
     /// Returns a bound on the delay of the first class, whose path has the given number of servers.
-    /// It is the largest bound over all places of the data's arrival among the times.
+    /// There is a program for each pair of consecutive times between which the data may have
+    /// arrived. The bound is the largest of their optima.
     fn delay(&self, servers: usize) -> Option<Bound> {
         let mut most: Option<Bound> = None;
         for place in 0..servers {

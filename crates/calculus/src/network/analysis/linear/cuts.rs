@@ -32,16 +32,18 @@ use crate::{Extended, Rational};
 
 /// The largest number of unknown bursts. The programs of all of them are solved in every round.
 const MAX_BURSTS: usize = 240;
-/// The largest number of rounds, each of which solves the programs again at better bursts.
+/// The largest number of rounds. Each round solves the programs again, at the better bursts that
+/// the previous round has found.
 const MAX_ROUNDS: usize = 12;
 /// The exponents of the powers of two by which the bursts at the sources are multiplied for a first
 /// guess, if no bursts are known. The larger the guess, the smaller are the factors with which the
 /// bursts depend on each other.
 const FIRST_GUESSES: [i32; 4] = [4, 10, 20, 40];
-/// The relative amount by which a burst is raised before it is checked. The rounds end when no
+/// The relative amount by which a burst is increased before it is checked. The rounds end when no
 /// burst improves by a hundred times this amount.
 const MARGIN: f64 = 1e-9;
-/// The largest total number of times and flows at the servers of one tree.
+/// The largest size of a tree of servers, as the number of times and flows at all of its servers
+/// together.
 pub(super) const LARGEST_TREE: usize = 400;
 
 /// The identity of an unknown burst: that of one flow after a server, or that of all flows over a
@@ -52,7 +54,8 @@ enum Unknown {
     Link(ServerId, ServerId),
 }
 
-/// Returns proven bursts over the cut links of a tree. The result is empty if none were proven.
+/// Returns proven bounds on the bursts over the links at which a tree of servers is cut. The result
+/// is empty if none were proven.
 pub(super) fn bursts(
     common: &Common<'_>,
     delays: &Delays,
@@ -60,8 +63,8 @@ pub(super) fn bursts(
 ) -> Result<Bursts, AnalysisError> {
     let Some(unknowns) = unknowns(common, delays, links)? else { return Ok(Bursts::default()) };
     let mut known: Option<Vec<Rational>> = None;
-    // With the first bursts, more delays in the trees become finite, which improves the bursts in a
-    // second pass.
+    // Once some bursts are known, more delays in the trees are finite. A second pass then finds
+    // smaller bursts.
     for _ in 0..2 {
         let system = System::of(common, delays, &unknowns, known.as_deref())?;
         match system.solve(common, delays, &unknowns, known.clone()) {
@@ -131,8 +134,8 @@ fn named(unknowns: &[Unknown], values: impl Iterator<Item = Burst>) -> Bursts {
 
 /// The linear programs of all unknown bursts.
 struct System {
-    /// The program of each burst with the sum that it maximises, and the unit of data of its
-    /// result.
+    /// The program of each burst, with the sum of variables that it maximises and the unit of data
+    /// of its result.
     programs: Vec<(Program, Terms, Rational)>,
 }
 
@@ -172,8 +175,8 @@ impl System {
         Ok(Self { programs })
     }
 
-    /// Returns proven bursts, none of which exceeds its known value. Returns `None` if none were
-    /// proven.
+    /// Returns proven bounds on the unknown bursts, none of which exceeds its value in `known`.
+    /// Returns `None` if none were proven.
     fn solve(
         &self,
         common: &Common<'_>,

@@ -29,12 +29,13 @@ pub(super) struct Date {
     /// The index of the time from which this one is derived, among those at the next server's
     /// entrance (or after the last server).
     pub(super) of: usize,
-    /// The number of letters F if the word of this time consists of F and then any number of S, or
-    /// `None` for other words.
+    /// If this time was derived from that after the last server by any number of rules F and then
+    /// only rules S, the number of rules F. `None` for other sequences of rules.
     stem: Option<usize>,
 }
 
-/// A choice of the words over F and S whose times a program uses.
+/// A choice of the times that a program uses. Each time is named by a word over F and S, which
+/// lists the rules by which it is derived from the time after the last server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
     /// All words at the given number of servers nearest to the root, of which there are two to the

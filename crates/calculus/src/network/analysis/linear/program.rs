@@ -45,7 +45,7 @@ const NEGLIGIBLE: f64 = 1e-9;
 struct Row {
     terms: Vec<(usize, Rational)>,
     limit: Rational,
-    /// The unknowns that are part of the limit, each with its factor.
+    /// The unknowns of a fixed point that are added to the limit, each with its factor.
     unknowns: Vec<(usize, Rational)>,
 }
 
@@ -113,7 +113,8 @@ impl Program {
         self.row_with(terms, limit, Vec::new());
     }
 
-    /// Adds a row whose limit includes unknowns, which are not negative, each with its factor.
+    /// Adds a row whose limit includes unknowns of a fixed point (such as bursts), each with its
+    /// factor. Unknowns are not negative.
     pub(super) fn row_with(
         &mut self,
         terms: impl IntoIterator<Item = (Option<usize>, Rational)>,

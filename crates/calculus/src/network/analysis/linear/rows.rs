@@ -11,8 +11,8 @@ use super::tree::{Class, Node, Tree};
 use crate::network::pmoo::{self, TokenBucket};
 use crate::{Extended, Rational};
 
-/// The largest number of times at a server's entrance up to which arrivals are bounded between all
-/// pairs of times. A program that uses all words always bounds all pairs.
+/// If a server has at most this many times at its entrance, arrivals are bounded between all pairs
+/// of them. A program that uses all times always bounds all pairs.
 const MAX_TIMES_FOR_ALL_PAIRS: usize = 12;
 
 /// The variables of some times, or of a class's data at these times, in the order of the times.
@@ -172,7 +172,7 @@ impl<'t> Formulation<'t> {
             Some(next) => self.most[next].clone(),
             None => self.exit.1.clone(),
         };
-        // Data are counted from the latest time, so the amount is zero there.
+        // Data are counted from the latest time, so the amount at that time is zero.
         let mut behind: Variables = Vec::with_capacity(exit.len());
         for (place, age) in exit.iter().enumerate() {
             behind.push((place > 0).then(|| self.program.variable(data(age))));

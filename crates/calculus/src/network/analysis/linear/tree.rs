@@ -4,10 +4,10 @@
 //! which flows go directly to it. Side branches are unfolded as in panco (Bouillard, "Trade-off
 //! between accuracy and tractability of network calculus in FIFO networks", Performance Evaluation
 //! 153, 2022, section 4), so that a server from which several paths lead to the root occurs several
-//! times. A branch ends at sources, where it would reach one of its own servers again (a cycle),
-//! and where the tree would grow too large. There the tree is cut. Traffic over a cut link obeys
-//! its arrival curve, advanced by the delays of total flow analysis. It also obeys a token bucket
-//! with a burst that is known or that is an unknown of a fixed point ([`super::cuts`]).
+//! times. A branch ends at sources. It is cut where it would reach one of its own servers again (a
+//! cycle), and where the tree would grow too large. Traffic over a cut link obeys its arrival
+//! curve, advanced by the delays of total flow analysis. It also obeys a token bucket with a burst
+//! that is known or that is an unknown of a fixed point ([`super::cuts`]).
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -52,7 +52,7 @@ pub(in crate::network::analysis) struct Class {
     pub(super) unknowns: Vec<usize>,
     /// The long-term rate of the class, or `None` if the rate is infinite.
     pub(super) rate: Option<Rational>,
-    /// Whether the program maximises the burst or the backlog of this class.
+    /// Whether the linear program maximises the burst or the backlog of this class.
     pub(super) is_target: bool,
 }
 
@@ -67,7 +67,7 @@ pub(super) struct Side {
     pub(super) unknown: Option<(usize, Rational)>,
 }
 
-/// The burst of traffic after a server: a proven value, or an unknown of a fixed point.
+/// The burst of the traffic that leaves a server: a proven bound, or an unknown of a fixed point.
 #[derive(Clone, Debug)]
 pub(in crate::network::analysis) enum Burst {
     /// A burst that is proven.
@@ -76,8 +76,8 @@ pub(in crate::network::analysis) enum Burst {
     Unknown(usize),
 }
 
-/// The bursts of token buckets with the long-term rates after servers, for single flows and for all
-/// traffic over a link together.
+/// Bursts of traffic behind servers, for single flows and for all traffic over a link together. A
+/// token bucket with this burst and the long-term rate bounds the traffic.
 #[derive(Clone, Debug, Default)]
 pub(in crate::network::analysis) struct Bursts {
     pub(super) flows: HashMap<(FlowId, ServerId), Burst>,
@@ -97,8 +97,9 @@ pub(in crate::network::analysis) enum Unfolding {
     Exponential(usize, usize),
 }
 
-/// The servers that matter to a flow, as a tree, with the traffic that enters it. If there is a
-/// flow of interest, the first nodes are its path, in order.
+/// The servers that affect a flow, as a tree whose root is the last server of the flow's path, with
+/// the traffic that enters the tree. If there is a flow of interest, the first nodes are its path,
+/// in order.
 #[derive(Clone, Debug)]
 pub(in crate::network::analysis) struct Tree {
     pub(in crate::network::analysis) nodes: Vec<Node>,
@@ -308,7 +309,7 @@ fn unfold(
     }
 }
 
-/// Returns whether a server is that of a node or of another node on the way from there to the root.
+/// Returns whether `server` occurs on the path from the node with index `index` to the root.
 fn is_ahead(nodes: &[Node], index: usize, server: ServerId) -> bool {
     let mut at = Some(index);
     while let Some(node) = at.and_then(|index| nodes.get(index)) {

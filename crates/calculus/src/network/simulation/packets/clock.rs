@@ -13,7 +13,8 @@ use crate::network::clocks::Clocks;
 /// A clock, as a function from true time to the time it shows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clock {
-    /// The knots in the order of time. The list is empty for a perfect clock.
+    /// The times at which the clock leaps or changes its rate, in order. The list is empty for a
+    /// perfect clock.
     knots: Vec<Knot>,
 }
 

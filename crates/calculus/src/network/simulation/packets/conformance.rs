@@ -7,8 +7,8 @@
 use crate::network::pmoo;
 use crate::{Curve, Extended, Rational};
 
-/// The state of a flow at a source or a regulator: what it has sent, as far as this limits when the
-/// next packet may be sent.
+/// The state of a flow at a source or a regulator: its packets so far, as far as they limit when
+/// the next packet may be sent.
 #[derive(Clone, Debug)]
 pub(super) enum Conformance {
     /// The levels of the token buckets whose minimum is the arrival curve. All of them must allow a

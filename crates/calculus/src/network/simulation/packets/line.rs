@@ -5,8 +5,8 @@
 //! lazy until the first packet of a period has left and then send all that waits instantaneously,
 //! or send everything instantaneously, if its output is not limited.
 //!
-//! A packet that is not held back until it is complete leaves with its first bit, so that the
-//! server is never late with respect to its curve.
+//! A packet that no packetizer holds back until it is complete counts as having left when its first
+//! bit leaves, so that the server is never late with respect to its curve.
 
 use std::collections::VecDeque;
 
@@ -35,7 +35,7 @@ pub(super) struct Spec {
     pub(super) serves: Curve,
 }
 
-/// The speed at which a server serves in a run.
+/// The speed of a server in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pace {
     /// The server serves as slowly as its service curve allows.
@@ -148,9 +148,9 @@ impl<'s> Line<'s> {
         Some(Service { packet: waiting.packet, starts, done })
     }
 
-    /// Returns the latest time to which the service curve allows the server to delay the service of
-    /// `amount`, the total amount of data up to some point of a packet. `before` is the amount that
-    /// is served before this packet, and `inverse` is a pseudo-inverse of the curve.
+    /// Returns the latest time at which the server must have served `amount`, the total amount of
+    /// data up to some point of a packet, to keep its service curve. `before` is the amount that is
+    /// served before this packet, and `inverse` is a pseudo-inverse of the service curve.
     fn when(&self, inverse: &Curve, amount: &Rational, before: &Rational) -> Option<Rational> {
         let mut latest: Option<Rational> = None;
         for (from, earlier) in self.origins.iter().filter(|(_, earlier)| earlier <= before) {

@@ -23,7 +23,7 @@ use crate::network::elements::{Multiplexing, Priority, Regulator, ServerId};
 /// The largest number of events in one run, after which it ends.
 const MAX_EVENTS: usize = 60_000;
 
-/// The parameters of a run: when sources send, and what is pseudo-random.
+/// The parameters of a run: the times at which sources send, and the seed of its random choices.
 #[derive(Clone, Debug)]
 pub(super) struct Scenario {
     /// The time at which the source of each stream begins to send, and its pattern.
@@ -247,8 +247,8 @@ impl<'c, 'n> Run<'c, 'n> {
         }
     }
 
-    /// Returns the participants for which a packet of a stream is sent: those whose copies are not
-    /// lost. For a stream without replication these are all.
+    /// Returns the participants for which a packet of a stream is sent: those whose copy of the
+    /// packet is not lost. For a stream without replication, these are all participants.
     fn copies_sent(&mut self, stream: usize, number: usize, losses: &[Range<usize>]) -> Vec<usize> {
         let Some(stream) = self.setup.streams.get(stream) else { return Vec::new() };
         match &mut self.rng {
@@ -585,7 +585,8 @@ impl<'c, 'n> Run<'c, 'n> {
         }
     }
 
-    /// Plans the event that a regulator releases the first packet of a queue.
+    /// Schedules the time at which a regulator releases the first packet of a queue. That is the
+    /// first time at which the packet conforms to the arrival curve of its flow.
     fn arm(&mut self, key: QueueKey, now: &Rational) {
         let head = self.queues.get(&key).and_then(|queue| queue.front()).copied();
         let Some(packet) = head.and_then(|head| self.packets.get(head)) else { return };

@@ -191,7 +191,9 @@ impl<'n> Setup<'n> {
             let spec = self.lines.get(server)?;
             let early = fluid || !spec.packetizer;
             if early && spec.order != Multiplexing::Fifo {
-                // Data that leave before they are served must be within the latency.
+                // A packet that no packetizer holds back leaves with its first bit, so its other
+                // data leave before they are served. That is legal for no more data than the server
+                // sends at its rate within its latency.
                 let (rate, latency) = simple::rate_latency(&network.server(*server).service)?;
                 size = size.min(rate * latency);
             }

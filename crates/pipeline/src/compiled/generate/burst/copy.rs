@@ -5,9 +5,9 @@ use crate::compiled::generate::variables::Pointer;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value, types};
 
-/// The ranges of packet lengths in bytes for which the copy has no loop, each as `(least, most)`.
-/// Such a copy takes `least` bytes from the start and `most - least` bytes from the end of the
-/// packet. The two parts may overlap, and then some bytes are copied twice.
+/// The ranges of packet lengths in bytes for which a packet is copied without a loop, each as
+/// `(least, most)`. Such a copy takes `least` bytes from the start and `most - least` bytes from
+/// the end of the packet. The two parts may overlap; the bytes in both are copied twice.
 const USUAL: [(i64, i64); 3] = [(64, 96), (96, 128), (32, 64)];
 /// The number of bytes that one load and one store copy.
 const CHUNK: i64 = 16;

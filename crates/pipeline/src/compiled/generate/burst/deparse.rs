@@ -5,7 +5,7 @@
 //! Rust emit code.
 
 use super::Loop;
-use super::Says;
+use super::RuleInputs;
 use crate::compiled::burst::Burst;
 use crate::compiled::fast_path::{DEPARSER, Sent};
 use crate::compiled::generate::function::{Function, context_offset};
@@ -15,13 +15,13 @@ use crate::resolved::{Address, Block as Statements, Body, Callee, Statement};
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use std::mem::offset_of;
 
-/// The headers that a deparser emits, in order. Each has its address, its size in bytes, and the
-/// maximum size of its `varbit` field, or 0 if it has none.
+/// The headers that a deparser emits, in order. Each is given by its address, its size in bytes,
+/// and the maximum size of its `varbit` field, which is 0 if it has none.
 type Emits = Vec<(Address, u32, u32)>;
 
 impl Function<'_, '_> {
-    /// Emits code that deparses a packet and records it for transmission through the given port, or
-    /// to the destination that blocks have set.
+    /// Emits code that deparses a packet and records it for transmission through `port`. If `port`
+    /// is `None`, the packet leaves through the port that blocks have chosen.
     pub(super) fn deparse(
         &mut self,
         burst_loop: Loop<'_>,
@@ -120,8 +120,9 @@ impl Function<'_, '_> {
     /// packet if the program has set none. Returns the destination.
     fn destination(&mut self, burst_loop: Loop<'_>, plan: &Plan) -> Value {
         let to = self.context_field(context_offset::DESTINATION);
-        let says = Says { fields: &burst_loop.fast_path.standard, port: Some(to) };
-        self.drop_by(burst_loop, plan, (&burst_loop.fast_path.glue.after_ingress, says));
+        let rule_inputs = RuleInputs { fields: &burst_loop.fast_path.standard, port: Some(to) };
+        let rules = &burst_loop.fast_path.glue.after_ingress;
+        self.drop_by(burst_loop, plan, rules, rule_inputs);
         to
     }
 
@@ -140,8 +141,8 @@ impl Function<'_, '_> {
         emitted.collect()
     }
 
-    /// Returns whether it is known at compile time that the headers to emit already stand in the
-    /// packet, one after another, directly before the payload.
+    /// Returns whether it is known at compile time that the packet already contains the headers to
+    /// emit, one after another, directly before the payload.
     fn lie_in_place(&self, emits: &[(Address, u32, u32)]) -> bool {
         let mut expected = 0;
         for (header, bytes, tail) in emits {
@@ -154,8 +155,8 @@ impl Function<'_, '_> {
         self.known_payload() == Some(expected)
     }
 
-    /// Emits code that computes whether the headers to emit already stand in the packet, one after
-    /// another, directly before the payload. Returns a value that is zero if they do.
+    /// Emits code that tests whether the packet already contains the headers to emit, one after
+    /// another, directly before the payload. Returns a value that is zero if it does.
     fn differs(&mut self, emits: &[(Address, u32, u32)], output: Value, payload: Value) -> Value {
         let zero = self.number(0);
         let (mut differs, mut expected) = (zero, output);

@@ -1,12 +1,14 @@
-//! The fused function: each packet of a burst is parsed and processed to completion before the next
-//! one.
+//! The fused function, in which each packet of a burst is parsed and processed to completion before
+//! the next one.
 //!
-//! Compared with the two stages, no values pass through the frame, keys are hashed once, and the
-//! processor overlaps the work of neighbouring packets by itself. It does not look far enough ahead
-//! for entries that must come from memory; the two stages or the prefetch stage serve those.
+//! Compared with two separate stages, no values pass through the frame, keys are hashed once, and
+//! the processor overlaps the work of neighbouring packets by itself. It does not look far enough
+//! ahead to hide the latency of entries in main memory; the two stages or the prefetch stage do
+//! that.
 //!
-//! The code after the parser is generated again for some ends of the parser at which headers are
-//! known to be valid, so that it need not test them.
+//! A parser can end at several points, and different headers are known to be valid at each. For
+//! some of these points, the code after the parser is generated separately, so that it need not
+//! test the headers.
 
 use super::prefetch::Prefetched;
 use super::{Lengths, Loop};
@@ -23,14 +25,14 @@ use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::offset_of;
 
-/// The largest number of statements of a program for which a fused function, from parser to
-/// deparser, is generated.
+/// The largest number of statements of a program for which a fused function (parser to deparser) is
+/// generated.
 const STATEMENTS: usize = 512;
 /// The largest number of statements after the parser in a fused function. If they are generated
-/// separately for several ends of the parser, each copy of a statement counts.
+/// separately for several points at which the parser ends, each copy of a statement counts.
 const STATEMENTS_WRITTEN_OUT: usize = 768;
-/// The largest number of ends of the parser for each of which the statements after the parser are
-/// generated separately.
+/// The largest number of points at which the parser ends for which the statements after the parser
+/// are generated separately.
 const ENDS: usize = 3;
 
 /// Returns whether a fused function can take packets of a program from parser to deparser, one
@@ -53,7 +55,7 @@ pub(in crate::compiled::generate) fn is_possible(
         && plan.statements <= STATEMENTS
 }
 
-/// An end of the parser, with the facts about a packet's headers that hold there.
+/// A point at which the parser ends, and the facts about a packet's headers that hold there.
 struct Way {
     block: Block,
     parsed: Parsed,
@@ -65,19 +67,19 @@ pub(super) struct Parsed {
     /// The headers that are extracted on all paths. Each has its offset in the packet if that is
     /// the same on all paths.
     extracted: BTreeMap<Offset, Option<u32>>,
-    /// The headers that are extracted on at least one path. `None` if any header may be.
+    /// The headers that are extracted on at least one path. `None` means that any header may be.
     possible: Option<BTreeSet<Offset>>,
     /// The number of bytes that are parsed. `None` if it differs from path to path.
     cursor: Option<u32>,
 }
 
 impl Parsed {
-    /// Returns the facts about a packet at the start of the parser.
+    /// Returns the facts at the start of the parser, where no header has been extracted.
     pub(super) fn nothing() -> Self {
         Self { extracted: BTreeMap::new(), possible: Some(BTreeSet::new()), cursor: Some(0) }
     }
 
-    /// Returns the facts about a packet of whose headers nothing is known.
+    /// Returns the facts that hold if nothing is known about a packet's headers.
     fn unknown() -> Self {
         Self { extracted: BTreeMap::new(), possible: None, cursor: None }
     }
@@ -96,8 +98,8 @@ impl Parsed {
         self
     }
 
-    /// Returns the facts that hold after a state of the parser, if the facts in `self` hold before
-    /// the state.
+    /// Returns the facts that hold after a state of the parser, given that those in `self` hold
+    /// before it.
     fn behind(mut self, state: &State) -> Self {
         for statement in &state.body {
             match statement {
@@ -148,9 +150,9 @@ impl Parsed {
         self.cursor = self.cursor.zip(bytes).and_then(|(cursor, by)| cursor.checked_add(by));
     }
 
-    /// Returns the facts that hold at that end of the parser at which the most headers are
-    /// extracted. Returns `None` if no end can be reached, or if the number of bytes that are
-    /// parsed up to that end is not known.
+    /// Returns the facts that hold where the parser ends with the most headers extracted. Returns
+    /// `None` if the parser never ends, or if the number of bytes parsed up to that point is not
+    /// known.
     pub(super) fn longest(resolved: &ResolvedProgram, fast_path: &FastPath) -> Option<Self> {
         let callee = fast_path.blocks[PARSER];
         let parser = match resolved.bodies.get(callee)? {
@@ -172,7 +174,7 @@ impl Parsed {
         self.extracted.keys().copied().collect()
     }
 
-    /// Returns the number of bytes that are parsed on all paths, or zero if it differs.
+    /// Returns the number of bytes that are parsed on all paths, or zero if the paths differ.
     pub(super) fn bytes(&self) -> u32 {
         self.cursor.unwrap_or(0)
     }
@@ -196,7 +198,8 @@ impl<'m> Function<'_, 'm> {
     /// complete.
     pub(in crate::compiled::generate) fn fused_stage(
         mut self,
-        (fast_path, plan): (&FastPath, &'m Plan),
+        fast_path: &FastPath,
+        plan: &'m Plan,
         prefetched: Option<&Prefetched<'_>>,
     ) -> Result<(), InternalError> {
         let burst_loop = self.begin_loop(fast_path, plan);
@@ -258,9 +261,9 @@ impl<'m> Function<'_, 'm> {
         self.builder.ins().jump(to, &[none.into()]);
     }
 
-    /// Emits the processing after the parser for packets about which the given facts hold.
-    /// `precomputed` holds the tables for which the prefetch stage has computed buckets or keys of
-    /// such packets.
+    /// Emits the processing after the parser for packets about which the facts in `parsed` hold. If
+    /// the prefetch stage has computed buckets or keys for such packets, `precomputed` holds the
+    /// tables.
     fn follow(
         &mut self,
         burst_loop: Loop<'_>,
@@ -273,22 +276,23 @@ impl<'m> Function<'_, 'm> {
         for (flag, header) in plan.headers.iter().filter(|(flag, _)| !extracted.contains(flag)) {
             self.clear_storage(*flag, header);
         }
-        let places = self.say_again(plan, parsed, (input, output));
-        self.begin_way(extracted, (places, parsed.cursor));
+        let places = self.emit_known_headers(plan, parsed, input, output);
+        self.begin_way(extracted, places, parsed.cursor);
         if let Some(prefetched) = precomputed {
             self.take_prefetched(burst_loop, prefetched);
         }
-        self.after_parser(burst_loop, plan, error, (output, lengths));
+        self.after_parser(burst_loop, plan, error, output, lengths);
     }
 
-    /// Emits constants for what is known after the parser: the validity and the place of headers,
-    /// and the cursor. Later code then need not test them. Returns the headers about which facts
-    /// are known.
-    pub(super) fn say_again(
+    /// Emits constants for the facts that are known after the parser: the validity and the place of
+    /// headers, and the cursor. Later code then need not test them. Returns the headers about which
+    /// facts are known.
+    pub(super) fn emit_known_headers(
         &mut self,
         plan: &Plan,
         parsed: &Parsed,
-        (input, output): (Value, Value),
+        input: Value,
+        output: Value,
     ) -> BTreeMap<Offset, Known> {
         let mut places = BTreeMap::new();
         for flag in plan.headers.keys().copied() {
@@ -323,9 +327,9 @@ impl<'m> Function<'_, 'm> {
         places
     }
 
-    /// Returns the ends of the parser in two lists. The first list has the ends at which the most
-    /// headers are extracted. The statements after the parser are generated separately for each of
-    /// these ends. They are generated only once for all ends in the second list together.
+    /// Returns the points at which the parser ends, in two lists. The first list has the points at
+    /// which the most headers are extracted. The statements after the parser are generated
+    /// separately for each of them, and once for all points in the second list together.
     fn ways(&mut self, parser: Callee, plan: &Plan) -> (Vec<Way>, Vec<Way>) {
         let known = match self.resolved.bodies.get(parser) {
             Some(Body::Parser(parser)) => parsed(parser),

@@ -1,7 +1,7 @@
 //! Generates code for the glue of the architecture, the rules and assignments between its
 //! programmable blocks; see [`architectures`].
 
-use super::{Loop, Says};
+use super::{Loop, RuleInputs};
 use crate::compiled::burst::Burst;
 use crate::compiled::context::{NOWHERE, REQUESTS};
 use crate::compiled::generate::function::{Function, context_offset};
@@ -30,12 +30,13 @@ impl Function<'_, '_> {
     }
 
     /// Emits code that ends the function at a packet for which the rules require more than a drop
-    /// or a transmission to one port. The driver completes such a packet.
+    /// or a transmission to one port. The architecture's driver completes such a packet.
     pub(super) fn leave_by(
         &mut self,
         burst_loop: Loop<'_>,
         plan: &Plan,
-        (rules, says): (&Rules, Says<'_>),
+        rules: &Rules,
+        rule_inputs: RuleInputs<'_>,
         seam: u64,
     ) {
         // The driver decides about a packet for which a block made a request.
@@ -54,7 +55,7 @@ impl Function<'_, '_> {
             if !is_further && leaves.is_none() {
                 continue;
             }
-            let Some(holds) = self.condition(burst_loop, plan, *condition, says) else {
+            let Some(holds) = self.condition(burst_loop, plan, *condition, rule_inputs) else {
                 // The condition never holds.
                 continue;
             };
@@ -71,7 +72,7 @@ impl Function<'_, '_> {
             };
         }
         if let Copies::ToField(when, _) = rules.copies {
-            let copies = self.condition(burst_loop, plan, Condition::IsSet(when), says);
+            let copies = self.condition(burst_loop, plan, Condition::IsSet(when), rule_inputs);
             leaves = self.either(leaves, copies);
         }
         if calls && plan.requests {
@@ -97,7 +98,8 @@ impl Function<'_, '_> {
         &mut self,
         burst_loop: Loop<'_>,
         plan: &Plan,
-        (rules, says): (&Rules, Says<'_>),
+        rules: &Rules,
+        rule_inputs: RuleInputs<'_>,
     ) {
         for (condition, outcome) in rules.cases {
             match outcome {
@@ -105,7 +107,7 @@ impl Function<'_, '_> {
                 // Such packets have left the burst already.
                 Outcome::Resubmit | Outcome::Recirculate | Outcome::Replicate(_) => continue,
             }
-            let Some(drops) = self.condition(burst_loop, plan, *condition, says) else {
+            let Some(drops) = self.condition(burst_loop, plan, *condition, rule_inputs) else {
                 // The condition never holds.
                 continue;
             };
@@ -116,7 +118,11 @@ impl Function<'_, '_> {
     }
 
     /// Emits the output port of a packet to which no case of the architecture's rules applies.
-    pub(super) fn port_by(&mut self, rules: &Rules, Says { fields, port }: Says<'_>) -> Value {
+    pub(super) fn port_by(
+        &mut self,
+        rules: &Rules,
+        RuleInputs { fields, port }: RuleInputs<'_>,
+    ) -> Value {
         match (rules.otherwise, port) {
             (Port::In(field), _) => self.value_in(fields, field),
             (Port::Own, Some(port)) => port,
@@ -131,7 +137,7 @@ impl Function<'_, '_> {
         burst_loop: Loop<'_>,
         plan: &Plan,
         condition: Condition,
-        Says { fields, port }: Says<'_>,
+        RuleInputs { fields, port }: RuleInputs<'_>,
     ) -> Option<Value> {
         match condition {
             Condition::IsSet(of) => {

@@ -27,9 +27,9 @@ use std::mem::offset_of;
 use std::ops::Range;
 use tables::{Probe, no_bucket};
 
-/// The tables that the prefetch stage serves: their keys can be computed before a packet is parsed.
+/// The tables that the prefetch stage serves, whose keys can be computed before a packet is parsed.
 pub(in crate::compiled::generate) struct Prefetched<'b> {
-    /// The facts that hold at the end of the parser at which the most headers are extracted
+    /// The facts that hold where the parser ends with the most headers extracted
     /// ([`Parsed::longest`]). The prefetch stage assumes them for all packets.
     parsed: Parsed,
     /// The tables for which buckets or keys are computed: the number, the table, the layout of its
@@ -48,13 +48,14 @@ impl Prefetched<'_> {
         self.tables.iter().map(|(number, ..)| *number)
     }
 
-    /// Returns whether the prefetch stage assumes exactly these facts about a packet's headers.
+    /// Returns whether the prefetch stage assumes exactly the facts in `parsed` about a packet's
+    /// headers.
     pub(super) fn is_of(&self, parsed: &Parsed) -> bool {
         self.parsed == *parsed
     }
 
     /// Returns the numbers of the tables for which the prefetch stage computes bucket addresses, in
-    /// the order of the addresses of a packet.
+    /// the order in which the addresses of a packet are stored.
     pub(in crate::compiled::generate) fn numbers(&self) -> impl Iterator<Item = u32> {
         let by_key = self.tables.iter().filter(|(_, _, layout, _)| layout.fields().is_none());
         by_key.map(|(number, ..)| *number)
@@ -119,9 +120,9 @@ impl<'m> Function<'_, 'm> {
         self.begin_values(plan);
         let received = self.of_record(burst_loop, offset_of!(Packet, received));
         self.received(burst_loop, received);
-        let places = self.say_again(plan, parsed, (input, input));
+        let places = self.emit_known_headers(plan, parsed, input, input);
         let extracted = parsed.headers();
-        self.begin_way(extracted, (places, None));
+        self.begin_way(extracted, places, None);
         let mut positions = 0..;
         for (number, table, layout, probe) in tables {
             let access = self.access(*number);
@@ -141,8 +142,8 @@ impl<'m> Function<'_, 'm> {
         self.end_loop(burst_loop)
     }
 
-    /// Emits the address at which the prefetch stage's bucket addresses for the current packet are
-    /// stored.
+    /// Emits the address of the memory in which the prefetch stage stores the bucket addresses for
+    /// the current packet.
     fn bucket_address_slot(&mut self, burst_loop: Loop<'_>, prefetched: &Prefetched<'_>) -> Value {
         let all = self.word(burst_loop.burst, offset_of!(Burst, bucket_addresses));
         let at = self.builder.use_var(burst_loop.index);
@@ -213,7 +214,7 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;";
     }
 
     #[test]
-    fn a_key_that_was_written_is_sought_in_its_own_bucket() {
+    fn a_key_that_was_written_is_looked_up_in_its_own_bucket() {
         let files = MemoryFiles::default();
         let compiled = p4lang::compile_text("written.p4", WRITTEN, &Options::default(), &files);
         let mut switch = Switch::new(compiled.program.expect("a program")).expect("a switch");

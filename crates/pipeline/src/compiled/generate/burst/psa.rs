@@ -5,7 +5,7 @@
 //! cloned, replicated, resubmitted or recirculated leaves the burst.
 
 use super::Loop;
-use super::Says;
+use super::RuleInputs;
 use crate::compiled::burst::{LEAVES_IN_EGRESS, LEAVES_IN_INGRESS};
 use crate::compiled::context::NEW_PACKET;
 use crate::compiled::fast_path::{DEPARSER, EGRESS, Psa};
@@ -23,28 +23,29 @@ impl Function<'_, '_> {
         burst_loop: Loop<'_>,
         plan: &Plan,
         psa: &Psa,
-        (output, length): (Value, Value),
+        output: Value,
+        length: Value,
     ) {
         let glue = burst_loop.fast_path.glue;
-        let says = Says { fields: &psa.at_ingress, port: None };
-        let rules = (&glue.after_ingress, says);
-        self.leave_by(burst_loop, plan, rules, LEAVES_IN_INGRESS);
+        let rule_inputs = RuleInputs { fields: &psa.at_ingress, port: None };
+        let rules = &glue.after_ingress;
+        self.leave_by(burst_loop, plan, rules, rule_inputs, LEAVES_IN_INGRESS);
         if psa.drops_early {
-            self.drop_by(burst_loop, plan, rules);
+            self.drop_by(burst_loop, plan, rules, rule_inputs);
         }
         let [before, behind] = &psa.moves;
         self.block(before);
         let start = self.emitted(burst_loop, psa.ingress_deparser, output);
         if !psa.drops_early {
-            self.drop_by(burst_loop, plan, rules);
+            self.drop_by(burst_loop, plan, rules, rule_inputs);
         }
-        let port = self.port_by(&glue.after_ingress, says);
+        let port = self.port_by(rules, rule_inputs);
         let class_of_service = self.value_in(&psa.at_ingress, Of::ClassOfService);
         self.clear_locals(plan);
         self.block(behind);
         let end = self.builder.ins().iadd(output, length);
         let bytes = self.builder.ins().isub(end, start);
-        self.begin_egress_packet(plan, psa, (start, bytes));
+        self.begin_egress_packet(plan, psa, start, bytes);
         let path = self.number(psa.paths[1]);
         let inputs = self.inputs_of_all(burst_loop).with(Known::Port, port).with(Known::Path, path);
         let inputs = inputs.with(Known::ClassOfService, class_of_service);
@@ -55,18 +56,18 @@ impl Function<'_, '_> {
         self.set_all(of_control, glue.before_egress, &inputs);
         self.run_block(burst_loop, EGRESS);
         self.set_word(self.frame, plan.error as usize, port);
-        let says = Says { fields: &psa.at_egress, port: Some(port) };
-        let rules = (&glue.after_egress, says);
-        self.leave_by(burst_loop, plan, rules, LEAVES_IN_EGRESS);
+        let rule_inputs = RuleInputs { fields: &psa.at_egress, port: Some(port) };
+        let rules = &glue.after_egress;
+        self.leave_by(burst_loop, plan, rules, rule_inputs, LEAVES_IN_EGRESS);
         self.set_all(of_deparser, glue.before_egress_deparser, &inputs);
         let first = self.emitted(burst_loop, burst_loop.fast_path.blocks[DEPARSER], start);
-        self.drop_by(burst_loop, plan, rules);
+        self.drop_by(burst_loop, plan, rules, rule_inputs);
         self.send(burst_loop, plan, port, (first, end));
     }
 
-    /// Emits code that lets the egress parser start at `start` in the output buffer, with a packet
-    /// of `bytes` bytes. No other bytes may be read.
-    fn begin_egress_packet(&mut self, plan: &Plan, psa: &Psa, (start, bytes): (Value, Value)) {
+    /// Emits code that prepares the egress parser for a packet of `bytes` bytes at `start` in the
+    /// output buffer. The parser can read no other bytes.
+    fn begin_egress_packet(&mut self, plan: &Plan, psa: &Psa, start: Value, bytes: Value) {
         use context_offset as field;
         let zero = self.number(0);
         for (field, value) in [

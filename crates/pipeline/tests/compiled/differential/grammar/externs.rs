@@ -200,8 +200,8 @@ impl Grammar<'_, '_> {
         ])
     }
 
-    /// Returns the keys of the table with ternary keys. `others` are those of programs that may leave
-    /// the table to the interpreter.
+    /// Returns the keys of the table with ternary keys. `others` are those of programs that may
+    /// leave the table to the interpreter.
     pub(super) fn ternary_keys(&mut self, others: &str) -> String {
         if self.is_simple || self.below(2) == 0 {
             return self.one_of(&SIMPLE_TERNARY);

@@ -1,4 +1,4 @@
-//! The measurement: packets and a controller that update the entries of one switch.
+//! Measures packets and a controller that update the entries of one switch.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use super::wire::{Back, Passage, Wire};
 use crate::environment::SEED;
 use crate::failure::Failure;
 
-/// The entries of the table, which fit the cache.
+/// The number of entries of the table, which fits the cache.
 pub(super) const ENTRIES: u32 = 1024;
 /// The packet length at which the paper compares latencies.
 pub(super) const METHOD_BYTES: usize = 700;
@@ -22,32 +22,33 @@ pub(super) const METHOD_BYTES: usize = 700;
 pub(super) const BYTES: usize = 84;
 /// The rate at which packets are offered when their latency is measured, in packets per second.
 pub(super) const RATE: f64 = 2000.0;
-/// The number of packets, or requests to the controller, that wait for their return at the same
-/// time when rates are measured.
+/// The number of packets, or requests to the controller, that are outstanding at the same time when
+/// rates are measured.
 pub(super) const WINDOW: usize = 64;
-/// The longest wait for a change, and for packets to come back.
+/// The longest time to wait for a change of an entry, and for packets to come back.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// The pace at which packets read an entry whose change is measured.
+/// The pace of the packets that read an entry whose change is measured.
 const MEASURED: Pace = Pace { spacing: Duration::from_micros(20), patience: TIMEOUT };
-/// The pace at which packets read an entry while the changes of earlier digests are awaited.
+/// The pace of the packets that read an entry until the changes that earlier digests requested have
+/// been made.
 const UNMEASURED: Pace =
     Pace { spacing: Duration::from_millis(5), patience: Duration::from_secs(60) };
 
-/// The pace at which packets read an entry which is to change.
+/// The pace of packets that read an entry until it has changed.
 #[derive(Clone, Copy, Debug)]
 struct Pace {
     /// The time between two packets.
     spacing: Duration,
-    /// The longest wait for the change.
+    /// The longest time to wait for the change.
     patience: Duration,
 }
 
-/// The figures of one method in all rounds.
+/// The figures of one update method, with a value for each round.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     /// The delays of packets of [`METHOD_BYTES`] and of [`BYTES`] in each round, in seconds.
     pub(super) delays: [Vec<Ordered<f64>>; 2],
-    /// The packets per second with [`WINDOW`] of them on their way, in each round.
+    /// The packets per second with [`WINDOW`] packets outstanding, in each round.
     pub(super) rates: Vec<f64>,
 }
 
@@ -63,30 +64,31 @@ impl Found {
     }
 }
 
-/// The figures of changes through P4Runtime, in each round.
+/// The figures of changes through P4Runtime, with values for each round.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
-    /// The times from the departure of a packet with a digest until packets met the new value, in
-    /// seconds.
+    /// The times from the departure of a packet that causes a digest until packets found the new
+    /// value, in seconds.
     pub(super) of_digests: Vec<Ordered<f64>>,
-    /// The times from the controller's request until packets met the new value, in seconds.
+    /// The times from the controller's request until packets found the new value, in seconds.
     pub(super) of_requests: Vec<Ordered<f64>>,
     /// The times from the controller's request to the answer, in seconds.
     pub(super) round_trips: Vec<Ordered<f64>>,
-    /// The answers per second with [`WINDOW`] requests on their way.
+    /// The number of answers per second with [`WINDOW`] requests outstanding.
     pub(super) rates: Vec<f64>,
-    /// The greatest width of the interval in which a change was found to lie, in seconds.
+    /// The largest width of an interval in which the moment of a change is known to lie, in
+    /// seconds.
     pub(super) widest: f64,
 }
 
-/// The amount of each measurement.
+/// The amount of measurement in each round.
 pub(super) struct Length {
     pub(super) rounds: usize,
-    /// The packets of each length whose latency is measured in a round.
+    /// The number of packets of each length whose latency is measured.
     packets: usize,
-    /// The time for which each rate is measured in a round.
+    /// The time for which each rate is measured.
     rate: Duration,
-    /// The changes of each kind in a round.
+    /// The number of changes of each kind.
     changes: usize,
 }
 
@@ -99,13 +101,13 @@ impl Length {
     }
 }
 
-/// The generator and the controller of one switch.
+/// The packet generator and the controller for one switch.
 pub(super) struct Bench<'i> {
     wire: Wire,
     controller: Controller,
     interrupt: &'i AtomicBool,
     random: ChaCha8Rng,
-    /// The last value that was given to an entry. All are different.
+    /// The value that was last given to an entry. No two updates give the same value.
     next: u32,
 }
 
@@ -114,10 +116,11 @@ impl<'i> Bench<'i> {
         Self { wire, controller, interrupt, random: ChaCha8Rng::seed_from_u64(SEED), next: 0 }
     }
 
-    /// Measures one round of a method after loading its program.
+    /// Loads the program of an update method, and measures the method for one round.
     pub(super) fn method(
         &mut self,
-        (method, load): (Method, &Load),
+        method: Method,
+        load: &Load,
         length: &Length,
         found: &mut Found,
     ) -> Result<(), Failure> {
@@ -140,7 +143,7 @@ impl<'i> Bench<'i> {
         Ok(())
     }
 
-    /// Sends packets that demand new values of random entries, with random times between them.
+    /// Sends packets that request new values for random entries, at random times (open loop).
     fn open_loop(&mut self, packets: usize, bytes: usize) -> Result<Vec<Passage>, Failure> {
         let begin = Instant::now();
         let mut due = 0.0;
@@ -158,8 +161,9 @@ impl<'i> Bench<'i> {
         Ok(self.wire.take())
     }
 
-    /// Sends packets that demand new values of random entries, with [`WINDOW`] of them on their
-    /// way. Returns how many came back per second.
+    /// Sends packets that request new values for random entries, of which [`WINDOW`] are
+    /// outstanding at any time (closed loop). Returns the number of packets per second that came
+    /// back.
     fn closed_loop(&mut self, time: Duration) -> Result<(f64, Vec<Passage>), Failure> {
         let begin = Instant::now();
         while begin.elapsed() < time {
@@ -187,7 +191,7 @@ impl<'i> Bench<'i> {
         self.wire.send(entry, self.next, bytes).map_err(Failure::run)
     }
 
-    /// Waits until at most `missing` packets have not come back, at most for [`TIMEOUT`].
+    /// Waits until at most `missing` packets are outstanding, but no longer than [`TIMEOUT`].
     fn await_returns(&mut self, missing: usize) -> Result<(), Failure> {
         let begin = Instant::now();
         loop {
@@ -206,7 +210,8 @@ impl<'i> Bench<'i> {
         }
     }
 
-    /// Measures one round of changes through P4Runtime. The switch has the program with digests.
+    /// Measures changes through P4Runtime for one round. The switch must run the program with
+    /// digests.
     pub(super) fn changes(&mut self, length: &Length, found: &mut Changes) -> Result<(), Failure> {
         self.await_backlog()?;
         let (mut of_digests, mut of_requests, mut round_trips) = (vec![], vec![], vec![]);
@@ -259,7 +264,7 @@ impl<'i> Bench<'i> {
         (self.random.random_range(0..ENTRIES), self.next)
     }
 
-    /// Sends packets that read an entry until one has met its new value and all have come back.
+    /// Sends packets that read an entry, until one has found the new value and all have come back.
     fn read_until(&mut self, entry: u32, value: u32, pace: Pace) -> Result<(), Failure> {
         let begin = Instant::now();
         // The number of packets that have come back. They do so in their order.
@@ -283,19 +288,19 @@ impl<'i> Bench<'i> {
     }
 }
 
-/// A change that packets met.
+/// A change of an entry that packets have seen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Seen {
-    /// The moment at which the change was asked for.
+    /// The moment at which the change was requested.
     begin: Moment,
-    /// The bounds of the moment from which packets met the new value.
+    /// The bounds between which packets began to find the new value.
     bracket: Bracket,
 }
 
 impl Seen {
-    /// Finds the time from which on packets met the new value `value`. The change was requested at
-    /// `begin`, in nanoseconds since 1970; no packet had met the value before. Returns an error if
-    /// packets never met the value, or met an older value after it.
+    /// Finds when packets began to find the value `value`. The change was requested at `begin`, in
+    /// nanoseconds since 1970, before which no packet had found the value. Returns an error if
+    /// packets never found the value, or found an older value after it.
     fn of(passages: &[Passage], value: u32, begin: u64) -> Result<Self, Failure> {
         let exactly = |at: u64| Span { earliest: Moment(at), latest: Moment(at) };
         let probe = |sent: u64, back: u64, class: Class| Probe {
@@ -316,7 +321,7 @@ impl Seen {
         }
     }
 
-    /// Returns the time in seconds until the middle of the bracket.
+    /// Returns the time in seconds from the request to the middle of these bounds.
     fn delay(self) -> f64 {
         let Bracket { after, until } = self.bracket;
         (after.since(self.begin).as_seconds() + until.since(self.begin).as_seconds()) / 2.0
@@ -328,8 +333,8 @@ impl Seen {
 }
 
 /// Checks that each packet found the value that the previous packet for the same entry had
-/// demanded. `values` contains the current value of each entry, and is updated. If it is `None`,
-/// checks nothing.
+/// requested. `values` contains the current value of each entry, and is updated. If it is `None`,
+/// nothing is checked.
 fn check(passages: &[Passage], values: Option<&mut [u32]>) -> Result<(), Failure> {
     let Some(values) = values else { return Ok(()) };
     for passage in passages {

@@ -1,5 +1,5 @@
-//! The controller of the measured switch, on a thread of its own. It answers each digest with the
-//! change of the entry that the packet demanded, and changes entries on command.
+//! The controller of the measured switch, on a thread of its own. It answers each digest by making
+//! the change that the packet requested, and changes entries on command.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant, SystemTime};
@@ -18,17 +18,18 @@ use tokio::task::{JoinSet, LocalSet, spawn_local};
 use crate::failure::Failure;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// The number of entries in one request of [`Controller::load`].
+/// The number of entries that [`Controller::load`] writes in one request.
 const BATCH: usize = 500;
 
-/// The moments of a write request by the clock of the system, in nanoseconds since 1970.
+/// The times at which a write request was sent and answered by the clock of the system, in
+/// nanoseconds since 1970.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Written {
     pub(super) request: u64,
     pub(super) answer: u64,
 }
 
-/// A program for the switch, with the number of entries that its table gets.
+/// A program for the switch, and the number of entries that its table gets.
 #[derive(Clone, Debug)]
 pub(super) struct Load {
     /// The program as P4 text.
@@ -37,7 +38,7 @@ pub(super) struct Load {
     pub(super) entries: u32,
 }
 
-/// A command to the controller's thread, with the channel for the result.
+/// A command to the controller's thread, with the channel on which the result is returned.
 enum Command {
     Load(Box<Load>, Reply<()>),
     Modify { entry: u32, value: u32, reply: Reply<Written> },
@@ -46,7 +47,7 @@ enum Command {
 
 type Reply<T> = Sender<Result<T, String>>;
 
-/// A running controller. It ends when this value is dropped.
+/// A running controller. Dropping this value ends it.
 #[derive(Debug)]
 pub(super) struct Controller {
     commands: UnboundedSender<Command>,
@@ -75,15 +76,15 @@ impl Controller {
         self.call(|reply| Command::Load(Box::new(load), reply))
     }
 
-    /// Begins to change an entry. The result comes by the returned channel.
+    /// Begins to change an entry. The result arrives on the returned channel.
     pub(super) fn modify(&self, entry: u32, value: u32) -> Receiver<Result<Written, String>> {
         let (reply, found) = channel();
         let _ = self.commands.send(Command::Modify { entry, value, reply });
         found
     }
 
-    /// Changes entries for a time, while `window` requests of one change each wait for their
-    /// answers. Returns the number of answers per second.
+    /// Changes entries for a time, such that `window` requests, of one change each, are outstanding
+    /// at any time. Returns the number of answers per second.
     pub(super) fn modify_for(
         &self,
         time: Duration,
@@ -109,8 +110,8 @@ pub(super) fn result<T>(found: &Receiver<Result<T, String>>) -> Result<T, Failur
     }
 }
 
-/// Connects to the switch at `address`, reports the outcome to `ready`, and then serves commands
-/// and digests until the sender of commands is dropped or the stream ends.
+/// Connects to the switch at `address` and reports the outcome to `ready`. Then carries out
+/// commands and answers digests, until no more commands can arrive or the stream ends.
 async fn serve(address: &str, mut commands: UnboundedReceiver<Command>, ready: &Reply<()>) {
     let connected = connect(address).await;
     let (mut client, sender, mut receiver) = match connected {
@@ -227,7 +228,8 @@ async fn write(client: &mut Client, updates: Vec<v1::Update>) -> Result<(), Stri
     written.map_err(|error: WriteError| error.to_string())
 }
 
-/// Returns the present time in nanoseconds since 1970, by the clock of the kernel's time stamps.
+/// Returns the current time in nanoseconds since 1970, by the clock with which the kernel stamps
+/// packets.
 fn now() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
@@ -248,7 +250,8 @@ impl Ids {
         Some(Self { table, action })
     }
 
-    /// Returns the update that inserts an entry with the value `new`, or changes its value to it.
+    /// Returns an update of the entry with this number. It inserts the entry with the value `new`,
+    /// or changes its value to `new`.
     fn update(self, operation: Type, entry: u32, new: u32) -> v1::Update {
         let exact = v1::field_match::Exact { value: value::encode(entry.into()) };
         let key = v1::FieldMatch {
@@ -267,7 +270,7 @@ impl Ids {
         v1::Update { r#type: operation as i32, entity: Some(entity) }
     }
 
-    /// Returns the changes that the packets of a list of digests have asked for.
+    /// Returns the changes of entries that the packets of a list of digests requested.
     fn changes(self, list: &v1::DigestList) -> Vec<v1::Update> {
         let number = |data: &v1::P4Data| match &data.data {
             Some(p4_data::Data::Bitstring(bytes)) => u32::try_from(value::decode(bytes)?).ok(),
@@ -282,7 +285,7 @@ impl Ids {
     }
 }
 
-/// Returns the update by which the switch sends each digest at once.
+/// Returns the update that makes the switch send each digest immediately.
 fn enable(digest: u32) -> v1::Update {
     let config = v1::digest_entry::Config { max_list_size: 1, ..Default::default() };
     let entry = v1::DigestEntry { digest_id: digest, config: Some(config) };

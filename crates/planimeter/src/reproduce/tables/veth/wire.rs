@@ -1,24 +1,25 @@
-//! The packets that name an entry and a value for it, and the interface through which they go to a
-//! switch and come back. Both directions are stamped by one clock of the kernel, so the time that
-//! this process takes is in no figure.
+//! The interface that connects this process to the switch, and the packets that request updates. A
+//! packet names an entry and a value for it, passes the switch, and comes back. The kernel stamps
+//! departure and return by one clock, so the figures do not include the time that this process
+//! takes.
 
 use packetio::timestamp::{Direction, Stamped, Timestamper};
 use packetio::{OpenError, Port, Transmitted, af_packet};
 
-/// The bytes of the Ethernet header, before the entry and the value.
+/// The length of the Ethernet header in bytes. The number of the entry and the value follow it.
 const ETHERNET: usize = 14;
-/// The bytes up to the end of the packet's number.
+/// The length in bytes of all headers, which end with the number of the packet.
 const HEADERS: usize = ETHERNET + 4 + 4 + 8 + 8;
 
-/// A packet that was sent, and what is known of its return.
+/// A packet that was sent, with its time stamps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Passage {
     pub(super) entry: u32,
-    /// The value that the packet demanded for the entry.
+    /// The value that the packet requested for the entry.
     pub(super) wanted: u32,
-    /// The time at which the packet went to the driver, in nanoseconds since 1970.
+    /// The time at which the packet was passed to the driver, in nanoseconds since 1970.
     pub(super) sent: Option<u64>,
-    /// The return of the packet.
+    /// The return of the packet, or `None` if it has not come back.
     pub(super) back: Option<Back>,
 }
 
@@ -38,7 +39,7 @@ impl Passage {
     }
 }
 
-/// The reason why packets cannot be sent.
+/// The reason why packets cannot be sent to the switch.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum WireError {
     #[error(transparent)]
@@ -55,10 +56,10 @@ pub(super) struct Wire {
     port: Port,
     departures: Timestamper,
     returns: Timestamper,
-    /// A number by which the packets of this run are recognised.
+    /// A random number that identifies the packets of this run.
     key: u64,
     passages: Vec<Passage>,
-    /// The number of the first packet of `passages`.
+    /// The number of the packet that is the first of `passages`.
     first: u64,
     missing: usize,
     frame: Vec<u8>,
@@ -78,7 +79,7 @@ impl Wire {
         })
     }
 
-    /// Sends a packet of `length` bytes which names an entry and a value for it.
+    /// Sends a packet of `length` bytes that requests the value `wanted` for an entry.
     pub(super) fn send(&mut self, entry: u32, wanted: u32, length: usize) -> Result<(), WireError> {
         let number = self.first + self.passages.len() as u64;
         write(&mut self.frame, Contents { entry, value: wanted, key: self.key, number }, length);
@@ -95,7 +96,7 @@ impl Wire {
         Ok(())
     }
 
-    /// Takes the stamps that have been made since the last look.
+    /// Reads the time stamps that have arrived since the last call.
     pub(super) fn look(&mut self) {
         let Self { departures, returns, key, passages, first, missing, .. } = self;
         let mut note = |stamped: &Stamped<'_>, is_return: bool| {
@@ -119,12 +120,13 @@ impl Wire {
         self.missing
     }
 
-    /// Returns the packets since the last call of [`Self::take`].
+    /// Returns the packets that were sent since the last call of [`Self::take`], with their time
+    /// stamps.
     pub(super) fn passages(&self) -> &[Passage] {
         &self.passages
     }
 
-    /// Takes all packets. Those that have not come back are not awaited any longer.
+    /// Removes and returns all packets. Packets that have not come back are no longer waited for.
     pub(super) fn take(&mut self) -> Vec<Passage> {
         self.first += self.passages.len() as u64;
         self.missing = 0;
@@ -132,7 +134,7 @@ impl Wire {
     }
 }
 
-/// The fields of a packet that name its update and identify it.
+/// The fields that a packet carries: those of its update, and those that identify the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Contents {
     entry: u32,

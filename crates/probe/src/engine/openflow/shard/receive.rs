@@ -1,5 +1,5 @@
-//! The receiving side of an engine thread: messages of the controller, answers to packet-ins, and
-//! messages of other engine threads, called notes.
+//! The receiving side of an OpenFlow engine thread: messages of the controller, answers to
+//! packet-ins, and messages of other engine threads (notes).
 
 use std::io;
 
@@ -114,13 +114,15 @@ impl Shard {
         Ok(())
     }
 
-    /// Returns whether the controller of a switch has the slave role. A switch refuses packet-outs
-    /// and flow-mods of a slave (OpenFlow 1.3.5, 6.3.4), so these answer no packet-in.
+    /// Returns whether the controller of a switch has the role of slave. A switch refuses
+    /// packet-outs and flow-mods from a slave (OpenFlow 1.3.5, 6.3.4), so they are not answers to
+    /// packet-ins.
     fn is_slave(&self, index: usize) -> bool {
         self.members[index].switch.role() == Role::Slave
     }
 
-    /// Counts a packet-out from a controller in the slave role, which the switch refuses.
+    /// Counts a message from a controller in the role of slave if it is a packet-out, which the
+    /// switch refuses.
     fn note_slave(&mut self, index: usize, frame: &[u8]) {
         if MessageType(frame[1]) == MessageType::PACKET_OUT {
             self.recorder.counts(index).not_taken += 1;
@@ -205,8 +207,8 @@ impl Shard {
         Ok(())
     }
 
-    /// Records a flow-mod that names a buffered packet as the answer to that packet's packet-in,
-    /// since the flow-mod releases the packet from the buffer.
+    /// Records a flow-mod that refers to a buffered packet as the answer to that packet's
+    /// packet-in, since it releases the packet from the buffer.
     fn flow_mod_releases(&mut self, index: usize, frame: &[u8], at: Option<u64>) {
         if let (Some(at), Matching::Auto, Ok(flow_mod)) =
             (at, self.plan.config.traffic.matching, FlowMod::new_checked(frame))
@@ -228,8 +230,9 @@ impl Shard {
         }
     }
 
-    /// Records an answer that arrived at the thread's switch `index`. It answers a packet-in of the
-    /// switch with index `owner` over the whole trial, which may belong to another thread.
+    /// Records an answer that has arrived at the switch with the index `index` in this thread. It
+    /// answers a packet-in of the switch with the index `owner` in the whole trial, which may
+    /// belong to another thread.
     fn answered(&mut self, index: usize, owner: u32, sequence: u64, now: u64, at: u64) {
         let (thread, member) = self.plan.place(owner);
         if self.recorder.switches.get(member).is_some_and(|record| record.index == owner) {
@@ -254,7 +257,7 @@ impl Shard {
         }
     }
 
-    /// Forwards a discovery frame over the emulated links at its output ports.
+    /// Forwards a frame for link discovery over the emulated links at its output ports.
     fn relay(&mut self, index: usize, packet_out: &PacketOut<&[u8]>) {
         let here = SwitchIndex(self.recorder.switches[index].index);
         for output in packet_out.outputs() {
@@ -344,21 +347,21 @@ impl Shard {
     }
 }
 
-/// Returns whether a switch must process the packet of a packet-out by its flow tables or groups,
+/// Returns whether a switch must process the packet of a packet-out in its flow tables or groups,
 /// instead of only sending it out of ports.
 fn is_processed(packet_out: &PacketOut<&[u8]>) -> bool {
     let beyond_ports = |port| [PortNumber::TABLE, PortNumber::CONTROLLER].contains(&port);
     packet_out.has_group() || packet_out.outputs().any(beyond_ports)
 }
 
-/// The kind of a message that a controller sends during a flood.
+/// The kind of message that a controller sends during a flood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flooded {
     /// A packet-out that may answer a packet-in.
     Answer,
     /// A flow-mod that installs or changes rules.
     Rule,
-    /// Any other message, such as a packet-out of topology discovery or the deletion of rules.
+    /// Any other message, such as a packet-out for link discovery or a flow-mod that deletes rules.
     Other,
 }
 
@@ -378,7 +381,7 @@ impl Flooded {
     }
 }
 
-/// Returns whether a flow-mod with this command installs or changes rules.
+/// Returns whether flow-mods with the given command install or change rules.
 fn installs(command: FlowModCommand) -> bool {
     matches!(command, FlowModCommand::ADD | FlowModCommand::MODIFY | FlowModCommand::MODIFY_STRICT)
 }
@@ -405,7 +408,8 @@ mod tests {
         }
     }
 
-    /// Discovery goes on during a flood, and controllers clear tables when switches connect.
+    /// During a flood, controllers still discover links, and they clear tables when switches
+    /// connect.
     #[test]
     fn discovery_and_deletions_answer_no_flood() {
         let packet_out = |ethernet_type: [u8; 2]| {

@@ -1,5 +1,5 @@
-//! The sending side of an engine thread: packet-ins that are due by a schedule, or that a closed
-//! loop or a flood permits, and the bytes of connections.
+//! The sending side of an OpenFlow engine thread. It sends packet-ins that are due by the schedule,
+//! or that a closed loop or a flood permits.
 
 use std::io;
 
@@ -11,12 +11,12 @@ use crate::config::Mode;
 use crate::engine::openflow::connection::{HIGH_WATER, State};
 use openflow_switch::{Arriving, Fate};
 
-/// The largest number of consecutive packets of a closed loop that the flow rules of a switch may
+/// The largest number of consecutive packets of a closed loop that flow rules of a switch may
 /// handle before the thread turns to its other work.
 const MAX_HANDLED: u32 = 64;
 
 impl Shard {
-    /// Sends the announcements of emulated hosts that are due at `now`.
+    /// Sends the announcements of those emulated hosts that must announce themselves by `now`.
     pub(super) fn introduce(&mut self, now: u64) {
         let plan = self.plan.clone();
         for (index, number) in self.pace.introductions(&self.recorder.switches, now) {
@@ -33,7 +33,8 @@ impl Shard {
         }
     }
 
-    /// Adds all packet-ins that are due by `at` to the queues of their switches.
+    /// Queues all packet-ins that are due by `at` at their switches. Without a schedule, the first
+    /// call makes the switches begin to send.
     pub(super) fn generate(&mut self, at: u64) {
         match self.plan.config.traffic.mode {
             Mode::Open => self.take_due(at),
@@ -45,8 +46,8 @@ impl Shard {
         }
     }
 
-    /// Removes the packet-ins that are due by `at` from the schedule, and adds them to the queues
-    /// of their switches.
+    /// Removes the packet-ins that are due by `at` from the schedule, and queues them at their
+    /// switches.
     pub(super) fn take_due(&mut self, at: u64) {
         while let Some((index, due)) = self.pace.pop_due(at) {
             if self.members[index].ready {
@@ -146,8 +147,8 @@ impl Shard {
         }
     }
 
-    /// Passes a packet to a switch. If the packet causes a packet-in, the switch appends the
-    /// packet-in to the outgoing bytes of its connection.
+    /// Passes a packet to a switch, and returns what the switch did with it. If the packet causes a
+    /// packet-in, the packet-in is appended to the outgoing bytes of the connection.
     fn emit(&mut self, index: usize, sequence: u64, now: u64) -> Fate {
         let member = &mut self.members[index];
         self.frame.clear();
@@ -173,8 +174,8 @@ impl Shard {
         fate
     }
 
-    /// Writes packet-ins from the prepared block until the connection accepts no more. The flood
-    /// continues when the poller reports that the connection is writable.
+    /// Writes prepared packet-ins until the connection accepts no more. When the poller reports
+    /// that the connection is writable again, this function is called again.
     fn flood(&mut self, index: usize, at: u64) -> io::Result<()> {
         let switch = self.recorder.switches[index].index;
         if !self.plan.is_active(switch, at) || self.members[index].connection.backlog() > 0 {
@@ -195,7 +196,7 @@ impl Shard {
         Ok(())
     }
 
-    /// Records the moments at which a connection stops accepting data and accepts data again.
+    /// Records when a connection stops accepting data and when it accepts data again.
     pub(super) fn note_blocked(&mut self, index: usize, now: u64) {
         let connection = &mut self.members[index].connection;
         match (connection.blocked, connection.blocked_since) {
@@ -210,7 +211,7 @@ impl Shard {
         }
     }
 
-    /// Registers with the poller the events for which the connection waits, and no others.
+    /// Makes the poller watch the connection for the events that it needs, and no others.
     fn watch(&mut self, index: usize) -> io::Result<()> {
         let connection = &mut self.members[index].connection;
         let State::Open(transport) = &connection.state else { return Ok(()) };

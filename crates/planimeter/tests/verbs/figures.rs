@@ -1,0 +1,154 @@
+//! Tests of verbs that print figures and leave no run directory: the figures of their JSON are those
+//! of their text.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use crate::command::{planimeter, stderr, stdout};
+
+/// A program with two branches that exclude each other.
+const BRANCHES: &str = "#include <core.p4>
+#include <v1model.p4>
+header t { bit<8> x; }
+struct H { t a; } struct M { bit<8> x; bit<16> y; bit<24> z; }
+parser P(packet_in p, out H h, inout M m, inout standard_metadata_t s) {
+    state start { p.extract(h.a); transition accept; }
+}
+control V(inout H h, inout M m) { apply { } }
+control I(inout H h, inout M m, inout standard_metadata_t s) {
+    apply {
+        if (h.a.x > 100) { m.x = 1; if (h.a.x < 50) { m.y = 2; } }
+        s.egress_spec = 1;
+    }
+}
+control E(inout H h, inout M m, inout standard_metadata_t s) { apply { } }
+control D(packet_out p, in H h) { apply { p.emit(h); } }
+V1Switch(P(), V(), I(), E(), V(), D()) main;
+";
+
+/// Writes the program into a folder, and returns its path.
+fn program(folder: &Path) -> PathBuf {
+    let path = folder.join("branches.p4");
+    std::fs::write(&path, BRANCHES).expect("a file");
+    path
+}
+
+/// Runs a verb, and returns what it prints.
+fn printed(verb: &str, arguments: &[&str]) -> String {
+    let output = planimeter(verb, arguments);
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    stdout(&output)
+}
+
+/// Runs a verb with `--json`, checks the form of the result, and returns it.
+fn as_json(verb: &str, arguments: &[&str]) -> Value {
+    let text = printed(verb, &[arguments, &["--json"]].concat());
+    let result: Value = serde_json::from_str(&text).expect("JSON");
+    let schema = serde_json::from_str(report::page::document::json::SCHEMA).expect("a schema");
+    let validator = jsonschema::validator_for(&schema).expect("the schema compiles");
+    if let Err(error) = validator.validate(&result) {
+        panic!("{error} at {}", error.instance_path());
+    }
+    result
+}
+
+/// Returns the rows of the table with a caption, each as its cells by the names of their columns.
+fn rows(result: &Value, caption: &str) -> Vec<Map<String, Value>> {
+    let sections = result["sections"].as_array().expect("sections");
+    let mut tables =
+        sections.iter().flat_map(|section| section["tables"].as_array().expect("tables"));
+    let table = tables.find(|table| table["caption"] == caption);
+    let table = table.unwrap_or_else(|| panic!("{caption}: {result}"));
+    let columns = table["columns"].as_array().expect("columns");
+    let names = columns.iter().map(|column| column.as_str().expect("a name").to_owned());
+    let names: Vec<String> = names.collect();
+    let rows = table["rows"].as_array().expect("rows").iter();
+    let row = |row: &Value| -> Map<String, Value> {
+        let cells = row.as_array().expect("cells").iter().cloned();
+        names.iter().cloned().zip(cells).collect()
+    };
+    rows.map(row).collect()
+}
+
+/// Returns the number in a cell.
+fn number(row: &Map<String, Value>, column: &str) -> f64 {
+    row[column]["value"].as_f64().unwrap_or_else(|| panic!("{column}: {row:?}"))
+}
+
+#[test]
+fn an_explained_program_has_the_paths_of_the_text() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = program(folder.path()).display().to_string();
+    let text = printed("compile", &[&path, "--explain"]);
+    let result = as_json("compile", &[&path, "--explain"]);
+    let paths = rows(&result, "Paths");
+    let ways: f64 = paths.iter().map(|path| number(path, "ways")).sum();
+    let line = format!("{ways} ways through it, {} with different parts", paths.len());
+    assert!(text.contains(&line), "{line}: {text}");
+    assert_eq!(paths.len(), 3, "{text}");
+    // The two branches with their comparisons and assignments are the most expensive.
+    let parts = paths[0]["parts"].as_str().expect("parts");
+    assert!(parts.contains("assign 16") && parts.contains("2 x branch"), "{parts}");
+    let of_program = &rows(&result, "Program")[0];
+    let one_line = printed("compile", &[&path]);
+    let counts = [("tables", "table"), ("actions", "action")].map(|(column, one)| {
+        let count = number(of_program, column);
+        format!("{count} {}", if count == 1.0 { one } else { column })
+    });
+    let words = format!(": v1model, {}", counts.join(", "));
+    assert!(one_line.contains(&words), "{one_line}: {result}");
+}
+
+#[test]
+fn what_tests_reach_is_the_same_as_text_and_as_json() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = program(folder.path()).display().to_string();
+    let text = printed("testgen", &[&path]);
+    let result = as_json("testgen", &[&path]);
+    let tests = number(&rows(&result, "Tests")[0], "number");
+    assert!(text.contains(&format!(": {tests} test")), "{tests}: {text}");
+    let kinds = rows(&result, "Parts of the program");
+    for kind in &kinds {
+        let name = kind["kind"].as_str().expect("a name");
+        let line = text.lines().find(|line| line.trim_start().starts_with(name));
+        let line = line.unwrap_or_else(|| panic!("{name}: {text}"));
+        let counts = format!("{} of {}", number(kind, "reached"), number(kind, "all"));
+        assert!(line.contains(&counts), "{counts}: {line}");
+        let unreachable = number(kind, "unreachable");
+        let words = format!(", {unreachable} unreachable");
+        assert_eq!(line.contains(&words), unreachable > 0.0, "{words}: {line}");
+    }
+    assert!(kinds.len() >= 3, "{result}");
+    // What no packet reaches is listed, by `compile --dead` too.
+    let missed = rows(&result, "Not reached");
+    assert!(!missed.is_empty(), "{text}");
+    assert!(missed.iter().all(|row| row["verdict"] == "unreachable"), "{missed:?}");
+    assert_eq!(text.matches("unreachable: ").count(), missed.len(), "{text}");
+    assert_eq!(rows(&as_json("compile", &[&path, "--dead"]), "Not reached"), missed);
+}
+
+#[test]
+fn the_verdict_on_two_programs_is_the_same_as_text_and_as_json() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = program(folder.path()).display().to_string();
+    let text = printed("testgen", &[&path, "--equivalent", &path]);
+    let result = as_json("testgen", &[&path, "--equivalent", &path]);
+    let comparison = &rows(&result, "Comparison")[0];
+    assert_eq!(comparison["verdict"], "equal");
+    let layouts = format!("proved for {} layouts", number(comparison, "layouts"));
+    assert!(text.contains(&layouts), "{layouts}: {text}");
+    let other = folder.path().join("other.p4");
+    std::fs::write(&other, BRANCHES.replace("egress_spec = 1", "egress_spec = 2")).expect("a file");
+    let other = other.display().to_string();
+    let output = planimeter("testgen", &[&path, "--equivalent", &other, "--json"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let result: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    assert_eq!(rows(&result, "Comparison")[0]["verdict"], "different");
+    // The script of the other program is that which the text has.
+    let text = stdout(&planimeter("testgen", &[&path, "--equivalent", &other]));
+    let script = result["sections"][2]["text"].as_array().expect("lines");
+    let lines: Vec<&str> = script.iter().map(|line| line.as_str().expect("a line")).collect();
+    assert!(lines.iter().any(|line| line.starts_with("expect 2 ")), "{lines:?}");
+    assert!(text.ends_with(&format!("{}\n", lines.join("\n"))), "{text}");
+}
