@@ -149,20 +149,27 @@ impl Comparison<'_> {
     /// packets, records the reason.
     fn not_followed(&mut self) -> Result<Term, SearchError> {
         let cuts = self.executions.iter().flat_map(|one| &one.cuts);
-        let mut cuts: Vec<(Term, String)> = cuts
+        let mut cuts: Vec<(Term, String, bool)> = cuts
             .map(|cut| {
-                (cut.guard, format!("packets are not followed to their end ({})", cut.reason))
+                let what = if cut.is_followed {
+                    "packets are not followed for all entries"
+                } else {
+                    "packets are not followed to their end"
+                };
+                (cut.guard, format!("{what} ({})", cut.reason), cut.is_followed)
             })
             .collect();
         let selected_apart = std::mem::take(&mut self.selected_apart);
         let reason = "members of action selectors that are selected by different values are not \
                       compared";
-        cuts.push((self.terms().any(&selected_apart), reason.to_owned()));
+        cuts.push((self.terms().any(&selected_apart), reason.to_owned(), false));
         let mut reached = Vec::new();
-        for (guard, reason) in cuts {
+        for (guard, reason, is_followed) in cuts {
             if !matches!(self.solve(&[guard])?, Answer::Unsat(_)) {
                 self.give_up(reason);
-                reached.push(guard);
+                if !is_followed {
+                    reached.push(guard);
+                }
             }
         }
         Ok(self.terms().any(&reached))

@@ -120,6 +120,10 @@ pub(crate) struct Cut {
     /// Whether the packets were followed to the end of a pass through the program, and only their
     /// next pass is not.
     pub(crate) is_between_passes: bool,
+    /// Whether packets are followed nevertheless. What a test says of them is right, since it holds
+    /// for the entries of the test. But with entries that no test has, packets may do something
+    /// else, so that nothing is proved.
+    pub(crate) is_followed: bool,
 }
 
 /// Bits that a deparser emits.
@@ -588,7 +592,22 @@ impl<'p> Executor<'p> {
     fn cut(&mut self, guard: Term, reason: impl Into<String>, location: Option<Location>) {
         if self.terms.truth_of(guard) != Some(false) {
             let reason = reason.into();
-            self.cuts.push(Cut { guard, reason, location, is_between_passes: false });
+            let (is_between_passes, is_followed) = (false, false);
+            self.cuts.push(Cut { guard, reason, location, is_between_passes, is_followed });
+        }
+    }
+
+    /// Records that packets may do something else with entries that no test has, and why. They are
+    /// followed nevertheless.
+    fn doubt(&mut self, guard: Term, reason: &str) {
+        if self.terms.truth_of(guard) != Some(false) {
+            self.cuts.push(Cut {
+                guard,
+                reason: reason.to_owned(),
+                location: None,
+                is_between_passes: false,
+                is_followed: true,
+            });
         }
     }
 
@@ -600,7 +619,13 @@ impl<'p> Executor<'p> {
                 1 => "a packet that enters the program again, or a copy of it".to_owned(),
                 more => format!("more than {more} passes of a packet"),
             };
-            self.cuts.push(Cut { guard, reason, location: None, is_between_passes: true });
+            self.cuts.push(Cut {
+                guard,
+                reason,
+                location: None,
+                is_between_passes: true,
+                is_followed: false,
+            });
         }
     }
 

@@ -26,7 +26,7 @@ use crate::packet::LENGTH_BITS;
 use crate::query::{Answer, Context, Fill, QueryError, Settings};
 use crate::realise::{Losing, Unrealised, Written, realise};
 use crate::restriction::Restrictions;
-use crate::term::{InputId, Operation, Term};
+use crate::term::{InputId, Operation, Term, Terms};
 use ir::Program;
 use ir::bits::Bits;
 use std::time::Instant;
@@ -238,6 +238,14 @@ fn with_times(execution: &mut Execution, ordinary: Vec<Vec<Term>>) -> Vec<Vec<Te
     all
 }
 
+/// Returns the condition under which all packets are followed to their end.
+fn followed(terms: &mut Terms, cuts: &[Cut]) -> Term {
+    let guards = cuts.iter().filter(|cut| !cut.is_followed).map(|cut| cut.guard);
+    let guards: Vec<Term> = guards.collect();
+    let cut = terms.any(&guards);
+    terms.not(cut)
+}
+
 /// The number of models of one goal that may violate the constraints of the program before the goal
 /// is given up.
 const MAXIMUM_EXCLUDED: usize = 64;
@@ -297,9 +305,7 @@ impl<'p> Search<'p> {
         }
         let with_entries = [&short[..], &unchanged].concat();
         let ordinary = vec![usual, accepted, simple, with_entries, short];
-        let reached: Vec<Term> = execution.cuts.iter().map(|cut| cut.guard).collect();
-        let cut = terms.any(&reached);
-        let followed = terms.not(cut);
+        let followed = followed(terms, &execution.cuts);
         let mut wishes = with_times(&mut execution, ordinary);
         wishes.push(Vec::new());
         let chosen = execution.terms.chosen_inputs().collect();
@@ -351,9 +357,7 @@ impl<'p> Search<'p> {
             }
         }
         self.cuts = reached;
-        let guards: Vec<Term> = self.cuts.iter().map(|cut| cut.guard).collect();
-        let cut = self.execution.terms.any(&guards);
-        self.followed = self.execution.terms.not(cut);
+        self.followed = followed(&mut self.execution.terms, &self.cuts);
         Ok(())
     }
 

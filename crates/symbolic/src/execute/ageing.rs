@@ -12,13 +12,13 @@
 //! removed, so time has no effect on packets.
 
 use super::externs::Call;
-use super::written::CurrentLookup;
+use super::written::{CurrentLookup, has_exact_keys};
 use super::{Executor, Stop, unsupported};
 use crate::packet;
 use crate::state::State;
 use crate::term::{Operation, Term, Terms};
 use ir::bits::Bits;
-use ir::{Argument, ExternFunction, IdleTimeout, Key, MatchKind, Table, TableId};
+use ir::{Argument, ExternFunction, IdleTimeout, Table, TableId};
 use std::collections::BTreeMap;
 
 /// The width in bits of a timeout, and of the time between two packets, in seconds.
@@ -334,10 +334,9 @@ impl Executor<'_> {
 /// One entry may be found by several keys, which then share its timer, and a key may find another
 /// entry after the first has expired.
 fn shared_entries(table: &Table) -> Option<&'static str> {
-    let is_exact = |key: &Key| matches!(key.match_kind, MatchKind::Exact | MatchKind::Selector);
     if !table.entries.is_empty() {
         Some("an entry in the source that has got a timeout")
-    } else if table.keys.iter().all(is_exact) {
+    } else if has_exact_keys(table) {
         None
     } else {
         Some("an entry with a timeout in a table with a key that is not exact")
