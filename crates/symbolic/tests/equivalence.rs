@@ -322,6 +322,48 @@ fn numbers_that_are_not_known_are_not_called_equal() {
     }
 }
 
+/// A truncated packet is compared up to its last byte, and with packets that are as long.
+#[test]
+fn truncated_packets_are_compared() {
+    let egress = "control E(inout headers_t h, inout meta_t m, inout standard_metadata_t s) { \
+                  apply { } }";
+    let with = |body: &str| {
+        assert!(PROGRAM.contains(egress));
+        let body = format!("apply {{ {body} }} }}");
+        compiled(&PROGRAM.replace(egress, &egress.replace("apply { } }", &body)))
+    };
+    let compare = |first: &str, second: &str| {
+        let (first, second) = (with(first), with(second));
+        let verdict =
+            ir::with_large_stack(move || equivalent(&first, &second, &Options::default()));
+        verdict.expect("a thread").unwrap_or_else(|error| panic!("{error}"))
+    };
+    let equal = [
+        ("truncate(32w9);", "truncate(32w9);"),
+        ("truncate(32w3);", "truncate(32w2 + 32w1);"),
+        // The last byte is cut off, so that its value makes no difference.
+        ("truncate(32w3);", "truncate(32w3); h.a.value[7:0] = 1;"),
+        // No packet is that long.
+        ("truncate(32w2000);", ""),
+    ];
+    for (first, second) in equal {
+        let found = compare(first, second);
+        assert!(matches!(found, Equivalence::Equal { .. }), "{first} {second}: {found:?}");
+    }
+    let different = [
+        ("truncate(32w9);", "truncate(32w10);"),
+        ("truncate(32w9);", ""),
+        ("", "truncate(32w3);"),
+        ("truncate(32w4);", "truncate(32w4); h.a.value[7:0] = 1;"),
+    ];
+    for (first, second) in different {
+        let Equivalence::Different(found) = compare(first, second) else {
+            panic!("{first} {second}");
+        };
+        assert_ne!(found.first.outputs, found.second.outputs, "{first} {second}");
+    }
+}
+
 #[test]
 fn tables_that_cannot_be_paired_are_named() {
     let verdict = compared(&[("h.a.kind: exact; }", "h.a.ttl: exact; h.a.kind: exact; }")]);
