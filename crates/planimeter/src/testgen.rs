@@ -82,6 +82,9 @@ Examples:
   Whether a rewritten program transmits the same packets:
     planimeter testgen acl.p4 --equivalent acl-rewritten.p4
 
+  The same, if the rewritten program has given the table another name:
+    planimeter testgen acl.p4 --equivalent acl-rewritten.p4 --pair Ingress.acl=Ingress.filter
+
 Wishes (--goal, --avoid) consist of these, with !, && , || and parentheses:
   hit TABLE, miss TABLE, action [TABLE.]ACTION, statement FILE:LINE, state PARSER.STATE, drop,
   port NUMBER, clone, recirculate, resubmit, error NAME
@@ -176,6 +179,11 @@ pub(crate) struct Arguments {
     /// transmit different packets, or prove that there are none
     #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["goal", "until", "format"])]
     equivalent: Option<PathBuf>,
+    /// With --equivalent: give table A of the first program the same entries as table B of the
+    /// second one, by their names or the last parts of these. Other tables are paired if they have
+    /// the same name
+    #[arg(long, value_name = "A=B", value_parser = pair, requires = "equivalent")]
+    pair: Vec<(String, String)>,
     /// Print no list of what is unreachable or given up
     #[arg(long)]
     quiet: bool,
@@ -187,6 +195,17 @@ pub(crate) struct Arguments {
 
 fn wish(text: &str) -> Result<Wanted, WantedError> {
     text.parse()
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((first, second)) if !first.is_empty() && !second.is_empty() => {
+            Ok((first.to_owned(), second.to_owned()))
+        }
+        Some(_) | None => {
+            Err(format!("{text:?} is not A=B, a table of the first program and one of the second"))
+        }
+    }
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -463,11 +482,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn conditions_to_end_are_parsed() {
+    fn conditions_to_end_and_pairs_are_parsed() {
         assert_eq!(Until::parse("coverage=95%"), Ok(Until::Coverage(95.0)));
         assert_eq!(Until::parse("1000 tests"), Ok(Until::Tests(1000)));
         assert_eq!(Until::parse("60 s"), Ok(Until::Time(Duration::from_secs(60))));
         assert_eq!(Until::parse("1.5s"), Ok(Until::Time(Duration::from_millis(1500))));
+        assert_eq!(pair("I.a=J.b"), Ok(("I.a".to_owned(), "J.b".to_owned())));
+        for wrong in ["I.a", "=J.b", "I.a="] {
+            assert!(pair(wrong).is_err(), "{wrong}");
+        }
         for wrong in ["coverage=101%", "coverage=9", "many tests", "60", ""] {
             assert!(Until::parse(wrong).is_err(), "{wrong}");
         }

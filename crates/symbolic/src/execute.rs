@@ -266,8 +266,9 @@ pub(crate) fn execute_with_boundaries(
 }
 
 /// Executes a second program on the same packets as another execution, and takes over the terms of
-/// that one. A lookup with the same keys has the same outcome in both programs, and thus the same
-/// inputs. The other inputs that a test chooses are numbered from `first` on.
+/// that one. A lookup with the same keys has the same outcome in paired tables, and thus the same
+/// inputs: `paired` has the name of the other program's table for the tables of this program. The
+/// other inputs that a test chooses are numbered from `first` on.
 ///
 /// Inputs that the language leaves undefined are numbered in the same way in both executions, which
 /// therefore share them. This does not hide differences: if the programs transmit the same packets
@@ -282,12 +283,13 @@ pub(crate) fn execute_beside(
     program: &Program,
     bounds: Bounds,
     other: &mut Execution,
-    first: u64,
+    (first, paired): (u64, BTreeMap<String, String>),
 ) -> Result<Execution, Unsupported> {
     let terms = std::mem::take(&mut other.terms);
     let mut executor = Executor::new(program, terms, first)?;
     executor.configured = std::mem::take(&mut other.configured);
     executor.is_second = true;
+    executor.paired = paired;
     run(executor, bounds)
 }
 
@@ -389,6 +391,9 @@ pub(crate) struct Executor<'p> {
     configured: Configured,
     /// Whether the program is the second one of a comparison.
     is_second: bool,
+    /// The name of the first program's table that has the same entries, for each table of the
+    /// second program of a comparison that has such a table.
+    paired: BTreeMap<String, String>,
     copies: Vec<Copied>,
     events: Vec<(Event, Term)>,
     errors: Vec<(Term, Term)>,
@@ -461,6 +466,7 @@ impl<'p> Executor<'p> {
             member_widths: [32, 16],
             configured: Configured::default(),
             is_second: false,
+            paired: BTreeMap::new(),
             copies: Vec::new(),
             events: Vec::new(),
             errors: Vec::new(),

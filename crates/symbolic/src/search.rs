@@ -489,7 +489,7 @@ impl<'p> Search<'p> {
         }
         let restrictions = &self.restrictions;
         let losing = if self.options.boundaries { Losing::Present } else { Losing::Absent };
-        let written = realise(self.program, restrictions, &self.execution, &mut known, losing)?;
+        let realised = realise(self.program, restrictions, &self.execution, &mut known, losing)?;
         let mut earlier = Vec::new();
         for arrival in &self.execution.earlier {
             earlier.push(expected::exchange(terms, &mut known, arrival)?);
@@ -502,7 +502,8 @@ impl<'p> Search<'p> {
                 times.push(self.times(&mut known, position));
             }
         }
-        let Written { expire_times, entries, defaults, registers, sessions, groups } = written;
+        let Written { expire_times, entries, defaults, registers, sessions, groups } =
+            realised.written;
         let test = Test {
             number,
             goal: match &goal.place {

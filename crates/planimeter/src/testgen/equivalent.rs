@@ -10,7 +10,7 @@ use report::page::document::{Document, Section, json};
 use report::page::{Cell, Table};
 use report::value::Value;
 use statistics::Unit;
-use symbolic::equivalence::{Difference, Equivalence, equivalent};
+use symbolic::equivalence::{Difference, Equivalence, TablePairs, equivalent_with};
 use symbolic::generated::Test;
 use symbolic::search::Options;
 
@@ -30,7 +30,9 @@ pub(super) fn compare(
 ) -> Result<ExitCode, Failure> {
     let second = program::load(other, &arguments.sources)?;
     check_architecture(other, &second)?;
-    let verdict = with_large_stack(|| equivalent(first, &second, options));
+    let tables = TablePairs::new(first, &second, &arguments.pair);
+    let tables = tables.map_err(|error| Failure::input(format!("--pair: {error}")))?;
+    let verdict = with_large_stack(|| equivalent_with(first, &second, &tables, options));
     let verdict = verdict.map_err(Failure::run)?.map_err(|error| failure(path, error))?;
     match began {
         None => print!("{}", text([path, other], &verdict, options)),

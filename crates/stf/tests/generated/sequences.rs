@@ -13,7 +13,7 @@ use symbolic::search::{Options, Report, Verdict, find, search};
 use symbolic::wanted::Wanted;
 
 /// Returns a program for v1model.
-fn v1model(objects: &str, ingress: &str) -> String {
+pub(super) fn v1model(objects: &str, ingress: &str) -> String {
     let text = "#include <core.p4>
 #include <v1model.p4>
 header a_t { bit<8> x; bit<8> y; }

@@ -75,6 +75,7 @@ pub(crate) struct Configured {
 /// A lookup of an entry, or a use of a default action. It identifies the inputs for the outcome.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Use {
+    /// The name of the table in the first program.
     table: String,
     /// The action list of the table, with the widths of each action's parameters.
     actions: Vec<(String, Vec<u32>)>,
@@ -260,16 +261,18 @@ impl Executor<'_> {
             let widths: Vec<u32> = leaves.map(|leaf| leaf.width()).collect();
             actions.push((action.name.clone(), widths));
         }
-        let place = Use { table: table.name.clone(), actions, keys: keys.map(<[Term]>::to_vec) };
-        if self.is_second
-            && let Some(found) = self.configured.entries.get(&place)
-        {
-            return Ok(found.clone());
+        let keys = keys.map(<[Term]>::to_vec);
+        if self.is_second {
+            let paired = self.paired.get(&table.name).cloned();
+            let place = paired.map(|table| Use { table, actions, keys });
+            if let Some(found) = place.and_then(|place| self.configured.entries.get(&place)) {
+                return Ok(found.clone());
+            }
+            return Ok((self.chosen(1), self.free_action(table)?));
         }
         let written = (self.chosen(1), self.free_action(table)?);
-        if !self.is_second {
-            self.configured.entries.entry(place).or_insert_with(|| written.clone());
-        }
+        let place = Use { table: table.name.clone(), actions, keys };
+        self.configured.entries.entry(place).or_insert_with(|| written.clone());
         Ok(written)
     }
 
