@@ -4,6 +4,7 @@
 mod document;
 mod equivalent;
 mod formats;
+mod given;
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
@@ -22,6 +23,7 @@ use symbolic::search::{FindError, Options, Progress, Report, SearchError, Verdic
 use symbolic::wanted::{Wanted, WantedError};
 
 use self::formats::{Format, Suite};
+use self::given::Subject;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::invocation;
@@ -82,7 +84,10 @@ Examples:
   Whether a rewritten program transmits the same packets:
     planimeter testgen acl.p4 --equivalent acl-rewritten.p4
 
-  The same, if the rewritten program has given the table another name:
+  What packets reach with the entries of a file:
+    planimeter testgen programs/router.p4 --entries entries.txt
+
+  Whether they are the same, if the rewritten program has given the table another name:
     planimeter testgen acl.p4 --equivalent acl-rewritten.p4 --pair Ingress.acl=Ingress.filter
 
 Wishes (--goal, --avoid) consist of these, with !, && , || and parentheses:
@@ -184,6 +189,11 @@ pub(crate) struct Arguments {
     /// the same name
     #[arg(long, value_name = "A=B", value_parser = pair, requires = "equivalent")]
     pair: Vec<(String, String)>,
+    /// Let tables have the entries and default actions of this file, and no others: a runtime.json
+    /// of the p4lang tutorials, or commands of simple_switch_CLI. With --equivalent, both programs
+    /// have them
+    #[arg(long, value_name = "FILE")]
+    entries: Vec<PathBuf>,
     /// Print no list of what is unreachable or given up
     #[arg(long)]
     quiet: bool,
@@ -217,6 +227,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     options.passes = arguments.passes;
     options.packets = arguments.packets.unwrap_or(PACKETS);
     options.starts_fresh = arguments.fresh;
+    options.only_source_entries = !arguments.entries.is_empty();
     options.threads = match arguments.threads {
         0 => available_parallelism().map_or(1, NonZero::get),
         threads => threads,
@@ -234,13 +245,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         }
     }
     let interrupted = interrupt::flag();
-    if let Some(goal) = &arguments.goal {
-        return one(path, &program, goal, arguments, &options);
-    }
     if let Some(other) = &arguments.equivalent {
         options.packets = arguments.packets.unwrap_or(1);
         let began = began.as_ref();
         return equivalent::compare((path, &program), other, arguments, &options, began);
+    }
+    let subject = Subject::new(&program, &arguments.entries)?;
+    if let Some(goal) = &arguments.goal {
+        return one(path, &subject, goal, arguments, &options);
     }
     options.boundaries = !arguments.few;
     let steps = Steps::new(arguments.quiet);
@@ -250,9 +262,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         steps.show(count(progress.decided), count(progress.goals), tests);
         !interrupted.load(Ordering::SeqCst) && time.is_none_or(|most| started.elapsed() < most)
     };
-    let report = with_large_stack(|| search(&program, &options, &mut goes_on));
+    let report = with_large_stack(|| search(subject.searched(), &options, &mut goes_on));
     drop(steps);
-    let report = report.map_err(Failure::run)?.map_err(|error| failure(path, error))?;
+    let mut report = report.map_err(Failure::run)?.map_err(|error| failure(path, error))?;
+    report.tests.iter_mut().for_each(|test| subject.complete(test));
     write(path, &program, arguments, &report)?;
     if let Some(began) = &began {
         let mut document = document::document(path, &report, began.provenance());
@@ -357,17 +370,19 @@ fn failure(path: &Path, error: SearchError) -> Failure {
 /// there is none. The exit status is 1 if there is none.
 fn one(
     path: &Path,
-    program: &Program,
+    subject: &Subject<'_>,
     goal: &Wanted,
     arguments: &Arguments,
     options: &Options,
 ) -> Result<ExitCode, Failure> {
-    let found = with_large_stack(|| find(program, goal, arguments.avoid.as_ref(), options));
-    let report = found.map_err(Failure::run)?.map_err(|error| match error {
+    let avoid = arguments.avoid.as_ref();
+    let found = with_large_stack(|| find(subject.searched(), goal, avoid, options));
+    let mut report = found.map_err(Failure::run)?.map_err(|error| match error {
         FindError::Name(missing) => Failure::input(format!("{}: {missing}", path.display())),
         FindError::Search(error) => failure(path, error),
     })?;
-    write(path, program, arguments, &report)?;
+    report.tests.iter_mut().for_each(|test| subject.complete(test));
+    write(path, subject.program, arguments, &report)?;
     for test in &report.tests {
         print!("{}", test.stf());
     }

@@ -18,7 +18,7 @@ mod tables;
 pub use tables::{PairError, TablePairs};
 
 use crate::evaluate::{Evaluation, KnownBits, Model};
-use crate::execute::{Bounds, Execution, Hashed, execute, execute_beside};
+use crate::execute::{Execution, Hashed, execute, execute_beside};
 use crate::expected;
 use crate::generated::{self, Exchange, Output, Test};
 use crate::query::{Answer, Context, Fill, Settings};
@@ -93,7 +93,7 @@ pub fn equivalent_with(
     tables: &TablePairs,
     options: &Options,
 ) -> Result<Equivalence, SearchError> {
-    let bounds = Bounds { packets: options.packets, passes: options.passes, until: None };
+    let bounds = options.bounds(options.packets);
     let mut left = execute(first, bounds)?;
     let names = tables.names([first, second]);
     let mut right = execute_beside(second, bounds, &mut left, (SECOND, names))?;

@@ -237,6 +237,9 @@ pub(crate) struct Bounds {
     pub(crate) packets: u32,
     /// The largest number of passes of each packet through the program.
     pub(crate) passes: u32,
+    /// Whether tables have no entries and default actions but those in the source, and those that
+    /// packets write.
+    pub(crate) only_source_entries: bool,
     /// The time at which the execution is abandoned; `None` for no limit.
     pub(crate) until: Option<Instant>,
 }
@@ -296,6 +299,7 @@ pub(crate) fn execute_beside(
 /// Executes the program of an executor.
 fn run(mut executor: Executor<'_>, bounds: Bounds) -> Result<Execution, Unsupported> {
     executor.until = bounds.until;
+    executor.only_source_entries = bounds.only_source_entries;
     executor.start_clock(bounds.packets);
     let mut earlier = Vec::new();
     let mut last = executor.receive(0, bounds.passes)?;
@@ -338,6 +342,9 @@ pub(crate) struct Executor<'p> {
     program: &'p Program,
     /// The time after which no packet is followed further, because the execution is abandoned.
     until: Option<Instant>,
+    /// Whether tables have no entries and default actions but those in the source, and those that
+    /// packets write.
+    only_source_entries: bool,
     terms: Terms,
     shapes: Shapes<'p>,
     goals: Goals,
@@ -433,6 +440,7 @@ impl<'p> Executor<'p> {
         Ok(Self {
             program,
             until: None,
+            only_source_entries: false,
             terms,
             goals: Goals::new(program),
             boundaries: None,

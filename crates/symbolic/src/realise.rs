@@ -334,7 +334,7 @@ fn field(key: &Key, value: &Known) -> Result<Field, Unknown> {
 }
 
 /// Returns the match of a key as STF scripts write it, or `None` if the entry leaves the key out.
-fn written(program: &Program, key: &Key, field: &Field) -> Option<String> {
+pub(crate) fn written(program: &Program, key: &Key, field: &Field) -> Option<String> {
     let text = |bits: &Bits| digits(&of_field(program, key, bits));
     Some(match field {
         Field::Any => return None,
@@ -357,7 +357,7 @@ fn matched_by(field: &Field) -> Option<Matched> {
 }
 
 /// Returns the values of a key as an entry's field.
-fn field_of(matched: &Matched) -> Field {
+pub(crate) fn field_of(matched: &Matched) -> Field {
     match matched.clone() {
         Matched::Exact(value) => Field::Exact(value),
         Matched::Range { low, high } => Field::Range { low, high },

@@ -18,7 +18,7 @@ pub use worst::{
 };
 
 use crate::evaluate::{KnownBits, Model};
-use crate::execute::{Cut, Execution, Unsupported};
+use crate::execute::{Bounds, Cut, Execution, Unsupported};
 use crate::expected;
 use crate::generated::Test;
 use crate::goals::{Goal, place};
@@ -50,6 +50,9 @@ pub struct Options {
     /// Whether tests leave registers, and tables to which packets add entries (PNA), in their
     /// initial state. They then contain only what the program and its packets write.
     pub starts_fresh: bool,
+    /// Whether tables have no entries and default actions but those in the source, and those that
+    /// packets write. Tests then add none.
+    pub only_source_entries: bool,
     /// Whether to generate tests that reveal more faults: additional tests at the boundaries of
     /// comparisons, packets that preferably leave the switch and hit entries, and entries that must
     /// lose against others.
@@ -72,11 +75,24 @@ impl std::default::Default for Options {
             passes: 3,
             packets: 1,
             starts_fresh: false,
+            only_source_entries: false,
             boundaries: false,
             tests: None,
             coverage: 100.0,
             conflicts: 20_000,
             threads: 1,
+        }
+    }
+}
+
+impl Options {
+    /// Returns the limits of an execution on this number of packets.
+    pub(crate) fn bounds(&self, packets: u32) -> Bounds {
+        Bounds {
+            packets,
+            passes: self.passes,
+            only_source_entries: self.only_source_entries,
+            until: None,
         }
     }
 }

@@ -214,7 +214,7 @@ impl Executor<'_> {
             let hit = self.terms.truth(false);
             Found { hit, entry: self.no_entry(table), in_source: None }
         } else if is_free {
-            let has_data = table.actions.iter().any(may_be_entry);
+            let has_data = !self.only_source_entries && table.actions.iter().any(may_be_entry);
             let (hit, entry) = if has_data {
                 self.configured(table, Some(&keys))?
             } else {
@@ -466,7 +466,10 @@ impl Executor<'_> {
             *data = constants;
         }
         let program = Chosen { action, data };
-        if table.default_action_is_const || table.implementation.is_some() {
+        if table.default_action_is_const
+            || table.implementation.is_some()
+            || self.only_source_entries
+        {
             return Ok(self.with_changed_default(id, program));
         }
         if !self.defaults.contains_key(&id) {

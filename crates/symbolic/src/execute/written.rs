@@ -146,6 +146,9 @@ impl Executor<'_> {
         if self.may_lose_entries_in_source() {
             return true;
         }
+        if self.only_source_entries && !self.written.is_empty() {
+            return true;
+        }
         self.written.iter().any(|write| {
             let Some(table) = self.program.tables.get(write.table.index()) else { return true };
             match &write.target {
