@@ -254,6 +254,19 @@ fn with_times(execution: &mut Execution, ordinary: Vec<Vec<Term>>) -> Vec<Vec<Te
     all
 }
 
+/// Records that timeouts which the control plane gives to single entries might lead further.
+fn doubt_idle_entries(execution: &mut Execution) {
+    for guard in std::mem::take(&mut execution.times.idle) {
+        execution.cuts.push(Cut {
+            guard,
+            reason: "an entry to which the control plane may give a timeout".to_owned(),
+            location: None,
+            is_between_passes: false,
+            is_followed: true,
+        });
+    }
+}
+
 /// Returns the condition under which all packets are followed to their end.
 fn followed(terms: &mut Terms, cuts: &[Cut]) -> Term {
     let guards = cuts.iter().filter(|cut| !cut.is_followed).map(|cut| cut.guard);
@@ -278,6 +291,7 @@ impl<'p> Search<'p> {
             fill: Fill::Random(options.seed),
             ..Settings::default()
         };
+        doubt_idle_entries(&mut execution);
         let mut context = Context::new(settings);
         for condition in &execution.assumptions {
             context.assert(&execution.terms, *condition);

@@ -44,6 +44,10 @@ pub(crate) struct Times {
     /// timeout ends or one second earlier. At these times, a switch that rounds or compares wrongly
     /// behaves differently.
     pub(crate) edges: Vec<Term>,
+    /// The conditions under which a packet that is not the first one hits an entry of the control
+    /// plane after time has passed. The entry would have expired if the control plane had given it
+    /// a timeout of its own, which no test does.
+    pub(crate) idle: Vec<Term>,
 }
 
 impl Times {
@@ -232,6 +236,20 @@ impl Executor<'_> {
         let expired = self.terms.and(ends, is_over);
         self.prefer_edge(&[on, ends], is_new, (idle, limit));
         expired
+    }
+
+    /// Records a lookup of a packet that satisfies the condition `on`. The condition `hit` says
+    /// whether it hits an entry of the control plane, if no such entry has expired.
+    pub(super) fn note_idle(&mut self, on: Term, table: &Table, hit: Term) {
+        if !self.clock.runs || !deletes(table) {
+            return;
+        }
+        let start = self.terms.zero(CLOCK_BITS);
+        let is_later = self.terms.not_equal(self.clock.now, start);
+        let idle = self.terms.all(&[on, hit, is_later]);
+        if self.terms.truth_of(idle) != Some(false) {
+            self.clock.times.idle.push(idle);
+        }
     }
 
     /// Records that a test should preferably look up an entry when its timeout ends, or one second

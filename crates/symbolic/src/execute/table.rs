@@ -236,6 +236,9 @@ impl Executor<'_> {
         if is_free && !table.keys.is_empty() {
             self.assume_function(table, &lookup);
         }
+        if is_free {
+            self.note_idle(state.guard, table, lookup.hit);
+        }
         let expired = self.expired(state.guard, (id, table), &lookup.keys);
         let (found, entry) = self.with_writes(&mut lookup, in_source)?;
         let remains = self.terms.not(expired);
