@@ -3,11 +3,11 @@
 //!
 //! Both programs are executed on the same packet, or on the same sequence of packets. The control
 //! plane writes the same contents into tables that are paired (module `tables`), and into registers
-//! and sessions that have the same name in both (module `pairing`). The solver then looks for any packet and configuration. They have a
-//! layout: the ways in which both programs dispose of the packet, the headers that they emit, and
-//! the lengths of these. With the layout fixed, the outputs of each program are a list of terms. If
-//! these lists cannot differ, the layout is excluded and another one is examined, until there is
-//! none left.
+//! and sessions that have the same name in both (module `pairing`). The solver then looks for any
+//! packet and configuration. They have a layout: the ways in which both programs dispose of the
+//! packet, the headers that they emit, and the lengths of these. With the layout fixed, the outputs
+//! of each program are a list of terms. If these lists cannot differ, the layout is excluded and
+//! another one is examined, until there is none left.
 //!
 //! Bits that are undefined in one of the programs do not count as a difference.
 
