@@ -18,7 +18,7 @@ mod tables;
 pub use tables::{PairError, TablePairs};
 
 use crate::evaluate::{Evaluation, KnownBits, Model};
-use crate::execute::{Execution, Hashed, execute, execute_beside};
+use crate::execute::{Bounds, Execution, Hashed, execute, execute_beside};
 use crate::expected;
 use crate::generated::{self, Exchange, Output, Test};
 use crate::query::{Answer, Context, Fill, Settings};
@@ -93,7 +93,7 @@ pub fn equivalent_with(
     tables: &TablePairs,
     options: &Options,
 ) -> Result<Equivalence, SearchError> {
-    let bounds = options.bounds(options.packets);
+    let bounds = Bounds { has_groups: true, ..options.bounds(options.packets) };
     let mut left = execute(first, bounds)?;
     let names = tables.names([first, second]);
     let mut right = execute_beside(second, bounds, &mut left, (SECOND, names))?;
@@ -171,7 +171,7 @@ impl Comparison<'_> {
     /// packets, records the reason.
     fn not_followed(&mut self) -> Result<Term, SearchError> {
         let cuts = self.executions.iter().flat_map(|one| &one.cuts);
-        let mut cuts: Vec<(Term, String, bool)> = cuts
+        let cuts: Vec<(Term, String, bool)> = cuts
             .map(|cut| {
                 let what = if cut.is_followed {
                     "packets are not followed for all entries"
@@ -181,10 +181,6 @@ impl Comparison<'_> {
                 (cut.guard, format!("{what} ({})", cut.reason), cut.is_followed)
             })
             .collect();
-        let selected_apart = std::mem::take(&mut self.selected_apart);
-        let reason = "members of action selectors that are selected by different values are not \
-                      compared";
-        cuts.push((self.terms().any(&selected_apart), reason.to_owned(), false));
         let mut reached = Vec::new();
         for (guard, reason, is_followed) in cuts {
             if !matches!(self.solve(&[guard])?, Answer::Unsat(_)) {
@@ -245,8 +241,12 @@ impl Comparison<'_> {
             }
         };
         let wanted = [layout.conditions.as_slice(), &[differs, followed]].concat();
-        match self.solve(&wanted)? {
-            Answer::Unsat(_) => self.exclude(&layout.conditions),
+        let together = self.selected_together();
+        match self.solve(&[wanted.as_slice(), &[together]].concat())? {
+            Answer::Unsat(_) => {
+                self.compare_groups(&wanted, together)?;
+                self.exclude(&layout.conditions);
+            }
             Answer::OutOfBudget(limit) => {
                 self.give_up(limit.to_string());
                 self.exclude(&layout.conditions);
@@ -254,7 +254,7 @@ impl Comparison<'_> {
             Answer::Model(model) => match self.difference(model.clone()) {
                 Ok(Some(difference)) => return Ok(Some(difference)),
                 Ok(None) | Err(Unrealised::Unknown) => {
-                    let conditions = [layout.conditions.as_slice(), &[followed]].concat();
+                    let conditions = [layout.conditions.as_slice(), &[followed, together]].concat();
                     let found = self.difference_in_known(model, &all_outputs, &conditions)?;
                     if found.is_some() {
                         return Ok(found);
@@ -276,6 +276,31 @@ impl Comparison<'_> {
             },
         }
         Ok(None)
+    }
+
+    /// Returns the condition under which lookups that hit the same entry select the same member of
+    /// its group.
+    fn selected_together(&mut self) -> Term {
+        let apart = self.selected_apart.clone();
+        let terms = self.terms();
+        let any = terms.any(&apart);
+        terms.not(any)
+    }
+
+    /// Gives up if the outputs differ under the conditions `wanted`, which they do only if lookups
+    /// select different members of a group. A hash might select the same member for them.
+    fn compare_groups(&mut self, wanted: &[Term], together: Term) -> Result<(), SearchError> {
+        if self.terms().truth_of(together) == Some(true) {
+            return Ok(());
+        }
+        let reason = "outputs differ only for members of action selectors that are selected by \
+                      different values";
+        match self.solve(wanted)? {
+            Answer::Unsat(_) => {}
+            Answer::OutOfBudget(limit) => self.give_up(limit.to_string()),
+            Answer::Model(_) => self.give_up(reason.to_owned()),
+        }
+        Ok(())
     }
 
     /// Asserts that not all of these conditions hold together.

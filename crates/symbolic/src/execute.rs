@@ -240,6 +240,9 @@ pub(crate) struct Bounds {
     /// Whether tables have no entries and default actions but those in the source, and those that
     /// packets write.
     pub(crate) only_source_entries: bool,
+    /// Whether lookups that hit the same entry may run the actions of different members of its
+    /// group, if they select a member by different values. Tests have groups of one member.
+    pub(crate) has_groups: bool,
     /// The time at which the execution is abandoned; `None` for no limit.
     pub(crate) until: Option<Instant>,
 }
@@ -300,6 +303,7 @@ pub(crate) fn execute_beside(
 fn run(mut executor: Executor<'_>, bounds: Bounds) -> Result<Execution, Unsupported> {
     executor.until = bounds.until;
     executor.only_source_entries = bounds.only_source_entries;
+    executor.has_groups = bounds.has_groups;
     executor.start_clock(bounds.packets);
     let mut earlier = Vec::new();
     let mut last = executor.receive(0, bounds.passes)?;
@@ -345,6 +349,8 @@ pub(crate) struct Executor<'p> {
     /// Whether tables have no entries and default actions but those in the source, and those that
     /// packets write.
     only_source_entries: bool,
+    /// Whether groups of action selectors have several members.
+    has_groups: bool,
     terms: Terms,
     shapes: Shapes<'p>,
     goals: Goals,
@@ -441,6 +447,7 @@ impl<'p> Executor<'p> {
             program,
             until: None,
             only_source_entries: false,
+            has_groups: false,
             terms,
             goals: Goals::new(program),
             boundaries: None,

@@ -92,6 +92,7 @@ impl Options {
             packets,
             passes: self.passes,
             only_source_entries: self.only_source_entries,
+            has_groups: false,
             until: None,
         }
     }

@@ -265,6 +265,37 @@ fn members_that_are_selected_in_other_ways_are_not_called_equal() {
     }
 }
 
+/// Each of two packets may select another member of the same group, in both programs alike.
+#[test]
+fn members_that_are_selected_in_the_same_way_are_compared_in_sequences() {
+    let with = |change: (&str, &str)| {
+        let text = PROGRAM
+            .replace(
+                "table acl {",
+                "action_selector(HashAlgorithm.crc16, 32w16, 32w8) members;
+                 table acl {",
+            )
+            .replace(
+                "h.a.value: ternary; h.a.kind: exact;",
+                "h.a.value: exact; h.a.kind: selector;",
+            )
+            .replace("default_action = drop();", "implementation = members;")
+            .replace(change.0, change.1);
+        assert!(text.contains("implementation"), "{text}");
+        compiled(&text)
+    };
+    let first = with(("h.a.ttl - 1", "h.a.ttl - 1"));
+    let options = Options { packets: 2, ..Options::default() };
+    let compare = |other: &Program| {
+        let verdict = ir::with_large_stack(|| equivalent(&first, other, &options));
+        verdict.expect("a thread").unwrap_or_else(|error| panic!("{error}"))
+    };
+    let found = compare(&with(("h.a.ttl - 1", "h.a.ttl + 255")));
+    assert!(matches!(found, Equivalence::Equal { .. }), "{found:?}");
+    let found = compare(&with(("h.a.ttl - 1", "h.a.ttl - 2")));
+    assert!(matches!(found, Equivalence::Different(_)), "{found:?}");
+}
+
 /// Two lookups of one entry may run the actions of different members of its group.
 #[test]
 fn members_that_one_program_selects_in_two_ways_are_not_called_equal() {

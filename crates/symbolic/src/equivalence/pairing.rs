@@ -34,8 +34,9 @@ pub(super) struct Paired {
     /// The conditions under which both programs have the same configuration.
     pub(super) assumed: Vec<Term>,
     /// The conditions under which two lookups, of the same program or of both, hit the same entry
-    /// but select a member of its group by different values. Groups of several members are not
-    /// modelled, so the outputs would not show that the lookups select different members.
+    /// but select a member of its group by different values. The actions of the members may then be
+    /// any, although a hash may select the same member. Tests have groups of one member, so they
+    /// show no difference that needs several.
     pub(super) selected_apart: Vec<Term>,
 }
 
@@ -161,7 +162,10 @@ fn paired_table(
                 selected_apart.push(terms.all(&apart));
                 let positions = shared_actions(terms, &actions, (&lookup.data, &other.data));
                 let (outcome, other) = (Outcome::from(lookup), Outcome::from(other));
+                let exist = terms.equal(outcome.exists, other.exists);
+                assumed.push(terms.implies(same, exist));
                 let equal = same_outcome(terms, &outcome, &other, &positions);
+                let same = terms.and(same, selects_same);
                 assumed.push(terms.implies(same, equal));
                 common = Some(positions);
             }

@@ -312,13 +312,22 @@ impl Executor<'_> {
             self.lookups.iter().filter(|other| other.table == lookup.table).cloned().collect();
         for other in earlier {
             let mut same = self.terms.truth(true);
+            let mut selects_same = same;
             for ((key, left), right) in table.keys.iter().zip(&lookup.keys).zip(&other.keys) {
-                if key.match_kind != MatchKind::Selector {
-                    let equal = self.terms.equal(*left, *right);
-                    same = self.terms.and(same, equal);
+                let is_selector = key.match_kind == MatchKind::Selector;
+                if is_selector && !self.has_groups {
+                    continue;
                 }
+                let equal = self.terms.equal(*left, *right);
+                let all = if is_selector { &mut selects_same } else { &mut same };
+                *all = self.terms.and(*all, equal);
             }
             let mut equal = self.terms.equal(lookup.hit, other.hit);
+            if self.has_groups {
+                let hits = self.terms.implies(same, equal);
+                self.assumptions.push(hits);
+                same = self.terms.and(same, selects_same);
+            }
             let action = self.terms.equal(lookup.action, other.action);
             equal = self.terms.and(equal, action);
             for (left, right) in lookup.data.iter().flatten().zip(other.data.iter().flatten()) {
