@@ -81,7 +81,7 @@ fn looking_up(table: &str, parameter: &str, after: &str) -> Program {
         table {table} {{
             key = {{ h.a.x: exact; }}
             actions = {{ send; NoAction; }}
-            default_action = NoAction();
+            const default_action = NoAction();
         }}"
     );
     compiled(&v1model(&objects, &format!("{table}.apply(); {after}")))

@@ -148,7 +148,7 @@ fn arguments_that_several_keys_may_share_prove_nothing() {
             "action count(@__ref bit<8> n) {{ n = n + 1; m.n = n; }}
             table t {{
                 key = {{ h.a.x: {kind}; }}
-                actions = {{ count; NoAction; }}
+                actions = {{ count; @defaultonly NoAction; }}
                 const default_action = NoAction();
             }}"
         );
