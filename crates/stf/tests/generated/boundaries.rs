@@ -60,6 +60,22 @@ fn tests_at_boundaries_kill_similar_comparisons() {
     assert_eq!(report.goals.len(), generated(&program, 1).goals.len());
 }
 
+#[test]
+fn tests_of_saturating_operators_reach_the_bounds() {
+    let program = compiled(&with_ingress(
+        "apply {
+            h.a.ttl = h.a.ttl |+| 3;
+            h.a.value = h.a.value |-| 2;
+            s.egress_spec = 1;
+        }",
+    ));
+    let few = survivors(&program, &generated(&program, 1).tests);
+    assert!(few.iter().any(|fault| fault.contains("SaturatingAdd is Add")), "{few:?}");
+    let report = thorough(&program);
+    run_all(&program, &report.tests, true);
+    assert_eq!(survivors(&program, &report.tests), Vec::<String>::new());
+}
+
 /// Returns a test with the actions of the only two entries of a table exchanged, as if a switch had
 /// found the other one. Returns `None` if there are not two.
 fn exchanged(test: &Test, table: &str) -> Option<Test> {

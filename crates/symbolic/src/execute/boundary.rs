@@ -1,5 +1,5 @@
-//! Boundaries of comparisons: operands for which a comparison, `&&`, `||` or a range gives another
-//! result than a similar operator, or than a neighbouring constant, would. Tests at boundaries
+//! Boundaries of operators: operands for which a comparison, `&&`, `||`, `|+|`, `|-|` or a range
+//! gives another result than a similar operator, or than a neighbouring constant, would. Tests at boundaries
 //! reveal wrong operators. For example, packets with a `ttl` of 0 and 64 take both sides of
 //! `ttl <= 1`, but also of `ttl < 1`; packets with 1 and 2 distinguish the two.
 
@@ -30,6 +30,7 @@ pub(super) enum Relation {
     OneLess,
     OnlyLeft,
     OnlyRight,
+    Saturated,
 }
 
 impl Relation {
@@ -41,6 +42,7 @@ impl Relation {
             Self::OneLess => "with a left operand that is one less",
             Self::OnlyLeft => "with only the left operand true",
             Self::OnlyRight => "with only the right operand true",
+            Self::Saturated => "with a result that saturates",
         }
     }
 }
@@ -136,6 +138,19 @@ impl Executor<'_> {
         let only_right = self.terms.and(not_left, right);
         self.meet(state, of, (Relation::OnlyLeft, only_left));
         self.meet(state, of, (Relation::OnlyRight, only_right));
+    }
+
+    /// Records the boundary of `|+|` or `|-|`, at which the result differs from that of `+` or `-`.
+    pub(super) fn saturated_at(
+        &mut self,
+        state: &State,
+        of: &Expression,
+        (saturated, wrapped): (Term, Term),
+    ) {
+        if self.boundaries.is_some() {
+            let differ = self.terms.not_equal(saturated, wrapped);
+            self.meet(state, of, (Relation::Saturated, differ));
+        }
     }
 
     /// Returns whether an operator compares the order of its operands.

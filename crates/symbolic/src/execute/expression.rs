@@ -250,7 +250,7 @@ impl Executor<'_> {
             self.ordered_at(state, expression, (left, right));
         }
         let terms = &mut self.terms;
-        Ok(match operator {
+        let result = match operator {
             Op::Add => terms.add(left, right),
             Op::Subtract => terms.subtract(left, right),
             Op::Multiply => terms.multiply(left, right),
@@ -289,7 +289,15 @@ impl Executor<'_> {
             Op::Greater => terms.less(right, left),
             Op::GreaterOrEqual if signed => terms.less_or_equal_signed(right, left),
             Op::GreaterOrEqual => terms.less_or_equal(right, left),
-        })
+        };
+        let terms = &mut self.terms;
+        let wrapped = match operator {
+            Op::SaturatingAdd => terms.add(left, right),
+            Op::SaturatingSubtract => terms.subtract(left, right),
+            _ => return Ok(result),
+        };
+        self.saturated_at(state, expression, (result, wrapped));
+        Ok(result)
     }
 
     /// Evaluates `&&` or `||`. The second operand is not evaluated for packets for which the first
