@@ -102,7 +102,7 @@ pub fn equivalent_with(
     tables: &TablePairs,
     options: &Options,
 ) -> Result<Equivalence, SearchError> {
-    let bounds = Bounds { has_groups: true, ..options.bounds(options.packets) };
+    let bounds = Bounds { is_compared: true, ..options.bounds(options.packets) };
     let mut left = execute(first, bounds)?;
     let names = tables.names([first, second]);
     let mut right = execute_beside(second, bounds, &mut left, (SECOND, names))?;

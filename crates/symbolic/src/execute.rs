@@ -259,9 +259,9 @@ pub(crate) struct Bounds {
     /// The largest number of entries of the control plane in each table; `None` for no limit but
     /// the sizes of tables.
     pub(crate) entries: Option<u64>,
-    /// Whether the caller takes into account that groups of action selectors may have several
-    /// members. Otherwise, no test needs a group with several.
-    pub(crate) has_groups: bool,
+    /// Whether the program is compared with another. The comparison itself takes into account that
+    /// groups of action selectors may have several members, and leaves out meters of v1model.
+    pub(crate) is_compared: bool,
     /// The time at which the execution is abandoned; `None` for no limit.
     pub(crate) until: Option<Instant>,
 }
@@ -322,7 +322,7 @@ pub(crate) fn execute_beside(
 fn run(mut executor: Executor<'_>, bounds: Bounds) -> Result<Execution, Unsupported> {
     executor.until = bounds.until;
     executor.only_source_entries = bounds.only_source_entries;
-    executor.has_groups = bounds.has_groups;
+    executor.is_compared = bounds.is_compared;
     executor.start_clock(bounds.packets);
     let mut earlier = Vec::new();
     let mut last = executor.receive(0, bounds.passes)?;
@@ -371,8 +371,8 @@ pub(crate) struct Executor<'p> {
     /// Whether tables have no entries and default actions but those in the source, and those that
     /// packets write.
     only_source_entries: bool,
-    /// Whether the caller takes groups of action selectors with several members into account.
-    has_groups: bool,
+    /// Whether the program is compared with another.
+    is_compared: bool,
     terms: Terms,
     shapes: Shapes<'p>,
     goals: Goals,
@@ -471,7 +471,7 @@ impl<'p> Executor<'p> {
             program,
             until: None,
             only_source_entries: false,
-            has_groups: false,
+            is_compared: false,
             terms,
             goals: Goals::new(program),
             boundaries: None,

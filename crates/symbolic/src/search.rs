@@ -97,7 +97,7 @@ impl Options {
             passes: self.passes,
             only_source_entries: self.only_source_entries,
             entries: self.entries.map(u64::from),
-            has_groups: false,
+            is_compared: false,
             until: None,
         }
     }

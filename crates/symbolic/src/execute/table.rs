@@ -337,7 +337,7 @@ impl Executor<'_> {
                 let argument = self.terms.equal(*left, *right);
                 equal = self.terms.and(equal, argument);
             }
-            if has_selector && !self.has_groups {
+            if has_selector && !self.is_compared {
                 // The groups of tests have one member.
                 let apart = self.terms.all(&[lookup.on, other.on, lookup.hit, same]);
                 let holds = self.terms.implies(apart, equal);
@@ -580,9 +580,8 @@ impl Executor<'_> {
         Ok(outcomes)
     }
 
-    /// Stores the colours of a table's direct meters, which are green, at the places where the
-    /// program reads them. As in BMv2, this happens at every hit, before the action
-    /// (`match_tables.cpp`).
+    /// Stores the colours of a table's direct meters at the places where the program reads them. As
+    /// in BMv2, this happens at every hit, before the action (`match_tables.cpp`).
     fn meter_results(&mut self, state: &mut State, table: &Table, hit: Term) -> Result<(), Stop> {
         for id in &table.direct_externs {
             let program = self.program;
@@ -608,9 +607,13 @@ impl Executor<'_> {
             let Some(place) = place else { continue };
             let place = self.locate(state, &place)?;
             let old = self.read(state, &place);
-            let green: Vec<Term> =
-                old.iter().map(|leaf| self.terms.zero(self.terms.width_of(*leaf))).collect();
-            let new = self.choose(hit, &green, &old);
+            let mut colors = Vec::with_capacity(old.len());
+            for leaf in &old {
+                let width = self.terms.width_of(*leaf);
+                let name = instance.map_or("", |one| one.name.as_str());
+                colors.push(self.color(name, width));
+            }
+            let new = self.choose(hit, &colors, &old);
             self.write(state, &place, &new);
         }
         Ok(())

@@ -28,7 +28,7 @@ const BOUNDS: Bounds = Bounds {
     passes: 1,
     only_source_entries: false,
     entries: None,
-    has_groups: false,
+    is_compared: false,
     until: None,
 };
 
