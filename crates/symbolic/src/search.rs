@@ -18,7 +18,7 @@ pub use worst::{
 };
 
 use crate::evaluate::{Evaluation, KnownBits, Model};
-use crate::execute::{Bounds, Cut, Execution, Narrowing, Unsupported};
+use crate::execute::{Bounds, Cut, Execution, Narrowing, Room, Unsupported};
 use crate::expected;
 use crate::generated::Test;
 use crate::goals::{Goal, place};
@@ -27,8 +27,9 @@ use crate::query::{Answer, Context, Fill, QueryError, Settings};
 use crate::realise::{Losing, Unrealised, Written, realise};
 use crate::restriction::Restrictions;
 use crate::term::{InputId, Operation, Term, Terms};
-use ir::Program;
 use ir::bits::Bits;
+use ir::{Program, TableId};
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 /// The largest length of a packet, in bytes, in tests that do not need a longer one.
@@ -266,6 +267,12 @@ fn with_times(execution: &mut Execution, ordinary: Vec<Vec<Term>>) -> Vec<Vec<Te
     all
 }
 
+/// Returns the conditions under which no packet finds a table full.
+fn roomy(terms: &mut Terms, rooms: &BTreeMap<TableId, Room>) -> Vec<Term> {
+    let refused = rooms.values().flat_map(|room| &room.refused);
+    refused.map(|refused| terms.not(*refused)).collect()
+}
+
 /// Records that timeouts which the control plane gives to single entries might lead further.
 fn doubt_idle_entries(execution: &mut Execution) {
     for guard in std::mem::take(&mut execution.times.idle) {
@@ -352,12 +359,9 @@ impl<'p> Search<'p> {
         for choice in execution.defaults.values() {
             unchanged.push(terms.not(choice.changed));
         }
-        let mut empty = Vec::new();
+        let mut empty = roomy(terms, &execution.rooms);
         for cell in &execution.cells {
             empty.push(terms.equal(cell.value, cell.unwritten));
-        }
-        for refused in execution.rooms.values().flat_map(|room| &room.refused) {
-            empty.push(terms.not(*refused));
         }
         let simple = [&short[..], &unchanged, &empty].concat();
         // A packet that the parser refuses shows little of what a program does.

@@ -136,7 +136,7 @@ fn the_verdict_on_two_programs_is_the_same_as_text_and_as_json() {
     let result = as_json("testgen", &[&path, "--equivalent", &path]);
     let comparison = &rows(&result, "Comparison")[0];
     assert_eq!(comparison["verdict"], "equal");
-    let layouts = format!("proved for {} layouts", number(comparison, "layouts"));
+    let layouts = format!("({} layouts of packets)", number(comparison, "layouts"));
     assert!(text.contains(&layouts), "{layouts}: {text}");
     let other = folder.path().join("other.p4");
     std::fs::write(&other, BRANCHES.replace("egress_spec = 1", "egress_spec = 2")).expect("a file");
