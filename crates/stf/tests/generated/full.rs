@@ -1,11 +1,13 @@
 //! Tables with few entries: full ones, which refuse what packets add, and bounds on the entries of
 //! the control plane.
 
-use super::compiled;
 use super::equivalence::passes;
 use super::portable::pna;
 use super::sequences::{pass, searched, test_of, v1model, verdict_on};
+use super::{compiled, failures};
 use ir::Program;
+use pipeline::Switch;
+use stf::Script;
 use symbolic::equivalence::{Equivalence, equivalent};
 use symbolic::generated::Test;
 use symbolic::search::{Options, Report, Verdict, search};
@@ -67,6 +69,46 @@ fn packets_fill_a_small_table() {
     // A switch that has room for three entries fails the test.
     let larger = compiled(&adding("size = 3;"));
     assert!(passes(&program, test) && !passes(&larger, test), "{}", test.stf());
+}
+
+/// An entry that has timed out makes room for another one.
+#[test]
+fn a_table_is_full_until_an_entry_expires() {
+    let property = "size = 1; pna_idle_timeout = PNA_IdleTimeout_t.AUTO_DELETE;";
+    let text = adding(property).replace("(ExpireTimeProfileId_t) 0)", "(ExpireTimeProfileId_t) 1)");
+    let program = compiled(&text);
+    let report = searched(&program, 3, true);
+    pass(&program, &report);
+    test_of(&report, &text, REFUSED);
+    let script = "expire_time 1 2s
+at 0s
+packet 1 07
+expect 1 07 $
+at 1s
+packet 1 08
+expect 3 08 $
+at 2s
+packet 1 08
+expect 1 08 $
+";
+    let script = Script::parse(script).unwrap_or_else(|errors| panic!("{errors:?}"));
+    let mut switch = Switch::new(program.clone()).expect("a switch");
+    switch.compile().expect("machine code");
+    for way in switch.ways() {
+        switch.reset().expect("a reset");
+        switch.choose_way(Some(way));
+        let run = stf::run(&mut switch, &script, stf::Options::default());
+        let run = run.unwrap_or_else(|(line, error)| panic!("line {line}: {error}"));
+        assert_eq!(failures(&run), "", "{way:?}");
+    }
+    // The programs differ only once an entry has expired.
+    let keeps = compiled(&text.replace(" pna_idle_timeout = PNA_IdleTimeout_t.AUTO_DELETE;", ""));
+    let options = Options { packets: 2, ..Options::default() };
+    let found = compare(&program, &keeps, &options);
+    let Equivalence::Different(difference) = found else { panic!("{found:?}") };
+    assert!(passes(&program, &difference.first), "{}", difference.first.stf());
+    assert!(passes(&keeps, &difference.second), "{}", difference.second.stf());
+    assert!(!passes(&keeps, &difference.first), "{}", difference.first.stf());
 }
 
 /// The control plane of a test may write the entries that fill the table.
