@@ -240,7 +240,8 @@ impl TableState {
     }
 
     /// Adds an entry whose values have been checked. If there is an entry with the same match that
-    /// has timed out and awaits its removal, the new one replaces it.
+    /// has timed out and awaits its removal, the new one replaces it. If the table is full, all
+    /// entries that await their removal make room.
     pub(crate) fn add(
         &self,
         (matches, priority): (Vec<FieldMatch>, u32),
@@ -250,6 +251,10 @@ impl TableState {
         fill: impl FnOnce(&mut EntryState),
     ) -> Result<Arc<Stored>, ControlError> {
         self.check_timeout(idle_timeout)?;
+        let size = self.size.filter(|size| *size > 0);
+        if self.ageing == Ageing::Delete && size.is_some_and(|size| self.len() as u64 >= size) {
+            self.expire(now);
+        }
         let mut entries = write(&self.entries);
         if let Some(known) = entries.search.find(&matches, priority).cloned() {
             if !self.is_gone(&known, now) {
@@ -258,7 +263,7 @@ impl TableState {
             entries.unlink(&known);
         }
         // A size of zero says nothing about the size, for p4c's back end for BMv2 too.
-        if let Some(size) = self.size.filter(|size| *size > 0)
+        if let Some(size) = size
             && entries.by_handle.len() as u64 >= size
         {
             return Err(ControlError::Full { name: self.name.clone(), size });
@@ -279,9 +284,12 @@ impl TableState {
         let entries = read(&self.entries);
         let known = entries.search.find(matches, 0);
         let is_known = known.is_some_and(|known| !self.is_gone(known, now));
-        let replaced = u64::from(known.is_some());
-        let used = (entries.by_handle.len() as u64).saturating_sub(replaced);
-        !is_known && self.size.is_none_or(|size| size == 0 || used < size)
+        let has_room = |size: u64| {
+            let stays = |entry: &&Arc<Stored>| !self.is_gone(entry, now);
+            (entries.by_handle.len() as u64) < size
+                || (entries.by_handle.values().filter(stays).count() as u64) < size
+        };
+        !is_known && self.size.is_none_or(|size| size == 0 || has_room(size))
     }
 
     pub(crate) fn check_timeout(&self, timeout: Option<Duration>) -> Result<(), ControlError> {

@@ -84,6 +84,9 @@ Examples:
   Whether a rewritten program transmits the same packets:
     planimeter testgen acl.p4 --equivalent acl-rewritten.p4
 
+  Whether they are the same for sequences of up to three packets and up to four entries in each table:
+    planimeter testgen acl.p4 --equivalent acl-rewritten.p4 --packets 3 --entries-per-table 4
+
   What packets reach with the entries of a file:
     planimeter testgen programs/router.p4 --entries entries.txt
 
@@ -194,6 +197,10 @@ pub(crate) struct Arguments {
     /// have them
     #[arg(long, value_name = "FILE")]
     entries: Vec<PathBuf>,
+    /// Let the control plane write at most this many entries into each table. What is proved then
+    /// holds for so many entries; without this, it holds for any number up to the size of the table
+    #[arg(long, value_name = "NUMBER", conflicts_with = "entries")]
+    entries_per_table: Option<u32>,
     /// Print no list of what is unreachable or given up
     #[arg(long)]
     quiet: bool,
@@ -228,6 +235,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     options.packets = arguments.packets.unwrap_or(PACKETS);
     options.starts_fresh = arguments.fresh;
     options.only_source_entries = !arguments.entries.is_empty();
+    options.entries = arguments.entries_per_table;
     options.threads = match arguments.threads {
         0 => available_parallelism().map_or(1, NonZero::get),
         threads => threads,
@@ -269,6 +277,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     write(path, &program, arguments, &report)?;
     if let Some(began) = &began {
         let mut document = document::document(path, &report, began.provenance());
+        if options.entries.is_some() {
+            let bound = bound_of(options.entries);
+            document
+                .notes
+                .push(format!("What no test reaches is decided for configurations{bound}."));
+        }
         if interrupted.load(Ordering::SeqCst) {
             document.lacks("interrupted before all parts of the program were tried");
         }
@@ -310,7 +324,7 @@ pub(crate) fn dead_section(path: &Path, program: &Program) -> Result<Section, Fa
 /// could not be decided.
 pub(crate) fn dead(path: &Path, program: &Program) -> Result<String, Failure> {
     let report = usual(path, program)?;
-    let mut text = undecided(&report);
+    let mut text = undecided(&report, None);
     if text.is_empty() {
         text = format!("{}: a packet reaches each part of the program\n", path.display());
     }
@@ -325,10 +339,17 @@ fn count_of(packets: u32) -> String {
     }
 }
 
+/// Formats the largest number of entries that the control plane writes into each table, as an
+/// addition to what is proved. It is empty without such a limit.
+fn bound_of(entries: Option<u32>) -> String {
+    entries.map_or_else(String::new, |most| format!(" with up to {most} entries in each table"))
+}
+
 /// Returns a line for each goal (part of the program) that is unreachable or was given up, and for
 /// each place at which packets were not followed further.
-fn undecided(report: &Report) -> String {
+fn undecided(report: &Report, entries: Option<u32>) -> String {
     let mut text = String::new();
+    let bound = bound_of(entries);
     for (goal, verdict) in &report.goals {
         let what = match goal.kind {
             Kind::Statement => "statement".to_owned(),
@@ -341,9 +362,10 @@ fn undecided(report: &Report) -> String {
             None => String::new(),
         };
         match verdict {
-            Verdict::Unreachable => text += &format!("{place}unreachable: {what}\n"),
+            Verdict::Unreachable => text += &format!("{place}unreachable{bound}: {what}\n"),
             Verdict::NotWithin(packets) => {
-                text += &format!("{place}not within {}: {what}\n", count_of(*packets));
+                let packets = count_of(*packets);
+                text += &format!("{place}not within {packets}{bound}: {what}\n");
             }
             Verdict::GivenUp(reason) => {
                 text += &format!("{place}given up: {what}: {reason}\n");
@@ -386,16 +408,17 @@ fn one(
     for test in &report.tests {
         print!("{}", test.stf());
     }
+    let within = bound_of(options.entries);
     for (goal, verdict) in &report.goals {
         match verdict {
             Verdict::Covered(_) => return Ok(ExitCode::SUCCESS),
             Verdict::Unreachable => {
-                println!("{}: no packet does this: {}", path.display(), goal.name);
+                println!("{}: no packet does this{within}: {}", path.display(), goal.name);
             }
             Verdict::NotWithin(packets) => {
                 let bound = count_of(*packets);
                 println!(
-                    "{}: no sequence of up to {bound} does this: {}",
+                    "{}: no sequence of up to {bound} does this{within}: {}",
                     path.display(),
                     goal.name
                 );
@@ -488,7 +511,7 @@ fn print(path: &Path, report: &Report, arguments: &Arguments, took: Duration) {
         println!("  of {digits} digits that are expected, {masked} are undefined");
     }
     if !arguments.quiet {
-        print!("{}", undecided(report));
+        print!("{}", undecided(report, arguments.entries_per_table));
     }
 }
 

@@ -10,6 +10,11 @@
 //! another one is examined, until there is none left.
 //!
 //! Bits that are undefined in one of the programs do not count as a difference.
+//!
+//! A difference is shown by tests, which are made of fewer configurations than a control plane may
+//! write: they have an entry for each key, groups of one member, and no full table unless the
+//! packets of the sequence fill it. A layout is excluded only if the programs do not differ with
+//! any configuration. If they differ with one that no test has, the comparison is given up.
 
 mod layout;
 mod pairing;
@@ -18,13 +23,13 @@ mod tables;
 pub use tables::{PairError, TablePairs};
 
 use crate::evaluate::{Evaluation, KnownBits, Model};
-use crate::execute::{Bounds, Execution, Hashed, execute, execute_beside};
+use crate::execute::{Bounds, Execution, Hashed, Narrowing, execute, execute_beside};
 use crate::expected;
 use crate::generated::{self, Exchange, Output, Test};
 use crate::query::{Answer, Context, Fill, Settings};
 use crate::realise::{Losing, Realised, Unrealised, Written, realise, translated, translated_call};
 use crate::restriction::Restrictions;
-use crate::search::{Options, SearchError};
+use crate::search::{Options, SearchError, beyond_tests};
 use crate::term::{Operation, Source, Term, Terms};
 use ir::bits::Bits;
 use ir::{Program, TableId};
@@ -44,10 +49,13 @@ const SECOND: u64 = 1 << 32;
 /// The result of comparing two programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Equivalence {
-    /// The programs transmit the same packets in all cases.
+    /// The programs transmit the same packets in all cases within the bounds of the options.
     Equal {
         /// The number of layouts that were compared.
         layouts: usize,
+        /// The configurations that the proof leaves out, in words, because the control plane cannot
+        /// write them in both programs, or because they are not compared.
+        without: Vec<String>,
     },
     /// The programs transmit different packets.
     Different(Box<Difference>),
@@ -66,7 +74,8 @@ pub struct Difference {
 }
 
 /// Compares two programs on sequences of up to `options.packets` packets. Each packet passes
-/// through a program at most `options.passes` times. Tables of the same name have the same entries.
+/// through a program at most `options.passes` times. Tables of the same name have the same entries,
+/// at most `options.entries` each.
 ///
 /// # Errors
 ///
@@ -93,15 +102,17 @@ pub fn equivalent_with(
     tables: &TablePairs,
     options: &Options,
 ) -> Result<Equivalence, SearchError> {
-    let bounds = Bounds { has_groups: true, ..options.bounds(options.packets) };
+    let bounds = Bounds { is_compared: true, ..options.bounds(options.packets) };
     let mut left = execute(first, bounds)?;
     let names = tables.names([first, second]);
     let mut right = execute_beside(second, bounds, &mut left, (SECOND, names))?;
     let mut terms = std::mem::take(&mut right.terms);
-    let paired = pairing::pair(&mut terms, [(first, &left), (second, &right)], tables);
+    let sides = [(first, &left), (second, &right)];
+    let paired = pairing::pair(&mut terms, sides, tables, bounds.entries);
+    let mut without = pairing::left_out(sides, tables);
     let lemmas = equal_hashes(&mut terms, [&left.hashes, &right.hashes]);
     left.terms = terms;
-    let Paired { assumed, selected_apart } = match paired {
+    let Paired { assumed, selected_apart, narrowings, doubts } = match paired {
         Ok(paired) => paired,
         Err(reason) => return Ok(Equivalence::Undecided(reason)),
     };
@@ -116,14 +127,18 @@ pub fn equivalent_with(
     {
         context.assert(&left.terms, *condition);
     }
+    without.sort();
+    without.dedup();
     let comparison = Comparison {
         programs: [first, second],
         restrictions: [Restrictions::new(first), Restrictions::new(second)],
         executions: [left, right],
         tables,
         selected_apart,
+        narrowings,
+        without,
         context,
-        undecided: None,
+        undecided: doubts.into_iter().next(),
     };
     comparison.run()
 }
@@ -137,6 +152,10 @@ struct Comparison<'p> {
     /// The conditions under which the programs select members of action selectors by different
     /// values.
     selected_apart: Vec<Term>,
+    /// Conditions on the configuration of both programs that all tests satisfy.
+    narrowings: Vec<Narrowing>,
+    /// The configurations that are left out of the comparison, in words.
+    without: Vec<String>,
     context: Context,
     /// The first reason why the comparison may not report that the programs are equal.
     undecided: Option<String>,
@@ -152,7 +171,7 @@ impl Comparison<'_> {
                 Answer::Model(model) => model,
                 Answer::Unsat(_) => {
                     return Ok(match self.undecided {
-                        None => Equivalence::Equal { layouts },
+                        None => Equivalence::Equal { layouts, without: self.without },
                         Some(reason) => Equivalence::Undecided(reason),
                     });
                 }
@@ -241,10 +260,10 @@ impl Comparison<'_> {
             }
         };
         let wanted = [layout.conditions.as_slice(), &[differs, followed]].concat();
-        let together = self.selected_together();
+        let together = self.as_in_tests();
         match self.solve(&[wanted.as_slice(), &[together]].concat())? {
             Answer::Unsat(_) => {
-                self.compare_groups(&wanted, together)?;
+                self.compare_beyond_tests(&wanted, together)?;
                 self.exclude(&layout.conditions);
             }
             Answer::OutOfBudget(limit) => {
@@ -264,7 +283,12 @@ impl Comparison<'_> {
                     self.exclude(&layout.conditions);
                 }
                 // The layout is examined again without what the constraints do not permit.
-                Err(Unrealised::Excluded { condition, of: _ }) => {
+                Err(Unrealised::Excluded { condition, of }) => {
+                    // The solver of constraints may overlook an entry.
+                    self.give_up(format!(
+                        "the programs would differ with an entry that the constraints of {of} \
+                         seem to forbid"
+                    ));
                     let terms = self.terms();
                     let mut equal = Vec::with_capacity(condition.len());
                     for (term, value) in condition {
@@ -278,27 +302,47 @@ impl Comparison<'_> {
         Ok(None)
     }
 
-    /// Returns the condition under which lookups that hit the same entry select the same member of
-    /// its group.
-    fn selected_together(&mut self) -> Term {
-        let apart = self.selected_apart.clone();
-        let terms = self.terms();
-        let any = terms.any(&apart);
-        terms.not(any)
+    /// Returns what no test has in the configurations of both programs.
+    fn all_narrowings(&self) -> impl Iterator<Item = &Narrowing> {
+        let of_each = self.executions.iter().flat_map(|execution| &execution.narrowings);
+        of_each.chain(&self.narrowings)
     }
 
-    /// Gives up if the outputs differ under the conditions `wanted`, which they do only if lookups
-    /// select different members of a group. A hash might select the same member for them.
-    fn compare_groups(&mut self, wanted: &[Term], together: Term) -> Result<(), SearchError> {
-        if self.terms().truth_of(together) == Some(true) {
+    /// Returns the condition under which the configuration is one that a test may have. Lookups
+    /// that hit the same entry then also select the same member of its group.
+    fn as_in_tests(&mut self) -> Term {
+        let apart = self.selected_apart.clone();
+        let mut all: Vec<Term> = self.all_narrowings().map(|narrowing| narrowing.holds).collect();
+        let terms = self.terms();
+        let any = terms.any(&apart);
+        all.push(terms.not(any));
+        terms.all(&all)
+    }
+
+    /// Gives up if the outputs differ under the conditions `wanted`, which they do only if
+    /// `as_in_tests` does not hold. If that is because lookups select different members of a group,
+    /// a hash might select the same member for them.
+    fn compare_beyond_tests(
+        &mut self,
+        wanted: &[Term],
+        as_in_tests: Term,
+    ) -> Result<(), SearchError> {
+        if self.terms().truth_of(as_in_tests) == Some(true) {
             return Ok(());
         }
-        let reason = "outputs differ only for members of action selectors that are selected by \
-                      different values";
         match self.solve(wanted)? {
             Answer::Unsat(_) => {}
             Answer::OutOfBudget(limit) => self.give_up(limit.to_string()),
-            Answer::Model(_) => self.give_up(reason.to_owned()),
+            Answer::Model(model) => {
+                let terms = &self.executions[0].terms;
+                let reason = match beyond_tests(terms, self.all_narrowings(), model) {
+                    Some(without) => format!("outputs differ only with {without}"),
+                    None => "outputs differ only for members of action selectors that are \
+                             selected by different values"
+                        .to_owned(),
+                };
+                self.give_up(reason);
+            }
         }
         Ok(())
     }

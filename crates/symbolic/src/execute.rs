@@ -22,6 +22,7 @@ mod place;
 mod pna;
 mod portable;
 mod psa;
+mod room;
 mod statement;
 mod table;
 mod v1model;
@@ -31,7 +32,9 @@ pub(crate) use ageing::Times;
 pub(crate) use boundary::Boundary;
 pub(crate) use ends::{Copied, End, Event, Fate, Member};
 pub(crate) use hash::Hashed;
+pub(crate) use room::{Room, keys_with_entries, limit_of, several_keys};
 pub(crate) use table::{Configured, DefaultChoice, Lookup, may_be_entry};
+pub(crate) use written::has_exact_keys;
 
 use crate::goals::Goals;
 use crate::packet::{self, Packet};
@@ -126,6 +129,15 @@ pub(crate) struct Cut {
     pub(crate) is_followed: bool,
 }
 
+/// A condition that all tests satisfy, although a control plane may write what does not satisfy it.
+/// What packets do without it is known, but nothing that needs that gets a test.
+#[derive(Clone, Debug)]
+pub(crate) struct Narrowing {
+    pub(crate) holds: Term,
+    /// What no test has because of the condition, such as `more than 64 entries of I.t`.
+    pub(crate) without: String,
+}
+
 /// Bits that a deparser emits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Emitted {
@@ -191,6 +203,10 @@ pub(crate) struct Execution {
     pub(crate) configured: Configured,
     /// Conditions that hold for every packet and every configuration that is considered.
     pub(crate) assumptions: Vec<Term>,
+    /// Conditions that hold for every test, but not for every configuration.
+    pub(crate) narrowings: Vec<Narrowing>,
+    /// How full the tables are to which packets add entries.
+    pub(crate) rooms: BTreeMap<TableId, Room>,
     /// Conditions that a test should satisfy if it can, so that it has small port numbers.
     pub(crate) preferences: Vec<Term>,
     /// Whether packets may put tables into a state that no control plane can configure.
@@ -240,9 +256,12 @@ pub(crate) struct Bounds {
     /// Whether tables have no entries and default actions but those in the source, and those that
     /// packets write.
     pub(crate) only_source_entries: bool,
-    /// Whether lookups that hit the same entry may run the actions of different members of its
-    /// group, if they select a member by different values. Tests have groups of one member.
-    pub(crate) has_groups: bool,
+    /// The largest number of entries of the control plane in each table; `None` for no limit but
+    /// the sizes of tables.
+    pub(crate) entries: Option<u64>,
+    /// Whether the program is compared with another. The comparison itself takes into account that
+    /// groups of action selectors may have several members, and leaves out meters of v1model.
+    pub(crate) is_compared: bool,
     /// The time at which the execution is abandoned; `None` for no limit.
     pub(crate) until: Option<Instant>,
 }
@@ -303,7 +322,7 @@ pub(crate) fn execute_beside(
 fn run(mut executor: Executor<'_>, bounds: Bounds) -> Result<Execution, Unsupported> {
     executor.until = bounds.until;
     executor.only_source_entries = bounds.only_source_entries;
-    executor.has_groups = bounds.has_groups;
+    executor.is_compared = bounds.is_compared;
     executor.start_clock(bounds.packets);
     let mut earlier = Vec::new();
     let mut last = executor.receive(0, bounds.passes)?;
@@ -311,6 +330,7 @@ fn run(mut executor: Executor<'_>, bounds: Bounds) -> Result<Execution, Unsuppor
         earlier.push(last);
         last = executor.receive(number, bounds.passes)?;
     }
+    executor.limit_entries(bounds.entries);
     if executor.is_late() {
         return Err(Unsupported::new("a program that takes longer than the time for it"));
     }
@@ -336,6 +356,8 @@ fn run(mut executor: Executor<'_>, bounds: Bounds) -> Result<Execution, Unsuppor
         refusals: executor.refusals,
         configured: executor.configured,
         assumptions: executor.assumptions,
+        narrowings: executor.narrowings,
+        rooms: executor.rooms,
         preferences: executor.preferences,
         times: executor.clock.into_times(),
     })
@@ -349,8 +371,8 @@ pub(crate) struct Executor<'p> {
     /// Whether tables have no entries and default actions but those in the source, and those that
     /// packets write.
     only_source_entries: bool,
-    /// Whether groups of action selectors have several members.
-    has_groups: bool,
+    /// Whether the program is compared with another.
+    is_compared: bool,
     terms: Terms,
     shapes: Shapes<'p>,
     goals: Goals,
@@ -362,6 +384,8 @@ pub(crate) struct Executor<'p> {
     writes: BTreeMap<ExternId, Vec<Write>>,
     cuts: Vec<Cut>,
     assumptions: Vec<Term>,
+    narrowings: Vec<Narrowing>,
+    rooms: BTreeMap<TableId, Room>,
     preferences: Vec<Term>,
     /// The entries that packets have added, and the arguments that they have changed, in this
     /// order.
@@ -447,7 +471,7 @@ impl<'p> Executor<'p> {
             program,
             until: None,
             only_source_entries: false,
-            has_groups: false,
+            is_compared: false,
             terms,
             goals: Goals::new(program),
             boundaries: None,
@@ -459,6 +483,8 @@ impl<'p> Executor<'p> {
             writes: BTreeMap::new(),
             cuts: Vec::new(),
             assumptions: Vec::new(),
+            narrowings: Vec::new(),
+            rooms: BTreeMap::new(),
             preferences: Vec::new(),
             written: Vec::new(),
             clock,
@@ -615,20 +641,6 @@ impl<'p> Executor<'p> {
             let reason = reason.into();
             let (is_between_passes, is_followed) = (false, false);
             self.cuts.push(Cut { guard, reason, location, is_between_passes, is_followed });
-        }
-    }
-
-    /// Records that packets may do something else with entries that no test has, and why. They are
-    /// followed nevertheless.
-    fn doubt(&mut self, guard: Term, reason: &str) {
-        if self.terms.truth_of(guard) != Some(false) {
-            self.cuts.push(Cut {
-                guard,
-                reason: reason.to_owned(),
-                location: None,
-                is_between_passes: false,
-                is_followed: true,
-            });
         }
     }
 

@@ -62,3 +62,4 @@ pub mod term;
 pub mod wanted;
 
 pub use execute::Unsupported;
+pub use packet::MAXIMUM_LENGTH as LONGEST_PACKET;

@@ -4,7 +4,7 @@
 use crate::term::{Origin, Term, Terms};
 
 /// The largest length of a received packet in bytes: that of an Ethernet frame.
-pub(crate) const MAXIMUM_LENGTH: u32 = 1_514;
+pub const MAXIMUM_LENGTH: u32 = 1_514;
 /// The width in bits of the term for the length of a received packet.
 pub(crate) const LENGTH_BITS: u32 = 16;
 

@@ -1,6 +1,7 @@
 //! Turns a model into a configuration: table entries, default actions and register cells with which
 //! the switch has the lookup outcomes of the model.
 
+mod fillers;
 mod losing;
 
 use crate::evaluate::{Known, KnownBits};

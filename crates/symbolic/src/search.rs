@@ -17,8 +17,8 @@ pub use worst::{
     Costliest, Costly, CostlyWish, Shortage, ShortageReason, costliest, costliest_of_each,
 };
 
-use crate::evaluate::{KnownBits, Model};
-use crate::execute::{Bounds, Cut, Execution, Unsupported};
+use crate::evaluate::{Evaluation, KnownBits, Model};
+use crate::execute::{Bounds, Cut, Execution, Narrowing, Room, Unsupported};
 use crate::expected;
 use crate::generated::Test;
 use crate::goals::{Goal, place};
@@ -27,8 +27,9 @@ use crate::query::{Answer, Context, Fill, QueryError, Settings};
 use crate::realise::{Losing, Unrealised, Written, realise};
 use crate::restriction::Restrictions;
 use crate::term::{InputId, Operation, Term, Terms};
-use ir::Program;
 use ir::bits::Bits;
+use ir::{Program, TableId};
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 /// The largest length of a packet, in bytes, in tests that do not need a longer one.
@@ -53,6 +54,9 @@ pub struct Options {
     /// Whether tables have no entries and default actions but those in the source, and those that
     /// packets write. Tests then add none.
     pub only_source_entries: bool,
+    /// The largest number of entries that the control plane writes into each table; `None` for no
+    /// limit but the sizes of tables. What is proved then holds for so many entries.
+    pub entries: Option<u32>,
     /// Whether to generate tests that reveal more faults: additional tests at the boundaries of
     /// comparisons, packets that preferably leave the switch and hit entries, and entries that must
     /// lose against others.
@@ -76,6 +80,7 @@ impl std::default::Default for Options {
             packets: 1,
             starts_fresh: false,
             only_source_entries: false,
+            entries: None,
             boundaries: false,
             tests: None,
             coverage: 100.0,
@@ -92,7 +97,8 @@ impl Options {
             packets,
             passes: self.passes,
             only_source_entries: self.only_source_entries,
-            has_groups: false,
+            entries: self.entries.map(u64::from),
+            is_compared: false,
             until: None,
         }
     }
@@ -198,7 +204,7 @@ struct Search<'p> {
     showing: Vec<Term>,
     /// The boundaries for which tests are made. In `conditions`, theirs follow those of the goals.
     boundaries: Vec<boundaries::Wanted>,
-    /// Whether the packet is followed to its end.
+    /// Whether the packet is followed to its end, with a configuration that a test may have.
     followed: Term,
     /// The cuts that packets may reach.
     cuts: Vec<Cut>,
@@ -216,10 +222,16 @@ struct Search<'p> {
 /// Returns the conditions under which a test leaves the state that packets can write as it is
 /// initially: registers, and entries of tables to which packets add.
 fn fresh(program: &Program, execution: &mut Execution) -> Vec<Term> {
-    let Execution { terms, cells, lookups, .. } = execution;
+    let Execution { terms, cells, lookups, rooms, .. } = execution;
     let mut conditions = Vec::new();
     for cell in cells.iter() {
         conditions.push(terms.equal(cell.value, cell.unwritten));
+    }
+    for (id, room) in rooms.iter() {
+        if program.tables.get(id.index()).is_some_and(|table| table.entries.is_empty()) {
+            let none = terms.zero(terms.width_of(room.written));
+            conditions.push(terms.equal(room.written, none));
+        }
     }
     for lookup in lookups.iter() {
         let table = program.tables.get(lookup.table.index());
@@ -255,6 +267,12 @@ fn with_times(execution: &mut Execution, ordinary: Vec<Vec<Term>>) -> Vec<Vec<Te
     all
 }
 
+/// Returns the conditions under which no packet finds a table full.
+fn roomy(terms: &mut Terms, rooms: &BTreeMap<TableId, Room>) -> Vec<Term> {
+    let refused = rooms.values().flat_map(|room| &room.refused);
+    refused.map(|refused| terms.not(*refused)).collect()
+}
+
 /// Records that timeouts which the control plane gives to single entries might lead further.
 fn doubt_idle_entries(execution: &mut Execution) {
     for guard in std::mem::take(&mut execution.times.idle) {
@@ -274,6 +292,30 @@ fn followed(terms: &mut Terms, cuts: &[Cut]) -> Term {
     let guards: Vec<Term> = guards.collect();
     let cut = terms.any(&guards);
     terms.not(cut)
+}
+
+/// Returns the condition under which all packets are followed to their end, with a configuration
+/// that a test may have.
+fn tested(terms: &mut Terms, cuts: &[Cut], narrowings: &[Narrowing]) -> Term {
+    let mut all = vec![followed(terms, cuts)];
+    all.extend(narrowings.iter().map(|narrowing| narrowing.holds));
+    terms.all(&all)
+}
+
+/// Returns in words what a model has and no test has.
+pub(crate) fn beyond_tests<'n>(
+    terms: &Terms,
+    narrowings: impl Iterator<Item = &'n Narrowing>,
+    model: Model,
+) -> Option<String> {
+    let mut evaluation = Evaluation::new(model);
+    let mut without: Vec<String> = narrowings
+        .filter(|narrowing| !evaluation.holds(terms, narrowing.holds))
+        .map(|narrowing| narrowing.without.clone())
+        .collect();
+    without.sort();
+    without.dedup();
+    (!without.is_empty()).then(|| without.join(" and "))
 }
 
 /// The number of models of one goal that may violate the constraints of the program before the goal
@@ -317,7 +359,7 @@ impl<'p> Search<'p> {
         for choice in execution.defaults.values() {
             unchanged.push(terms.not(choice.changed));
         }
-        let mut empty = Vec::new();
+        let mut empty = roomy(terms, &execution.rooms);
         for cell in &execution.cells {
             empty.push(terms.equal(cell.value, cell.unwritten));
         }
@@ -336,7 +378,7 @@ impl<'p> Search<'p> {
         }
         let with_entries = [&short[..], &unchanged].concat();
         let ordinary = vec![usual, accepted, simple, with_entries, short];
-        let followed = followed(terms, &execution.cuts);
+        let followed = tested(terms, &execution.cuts, &execution.narrowings);
         let mut wishes = with_times(&mut execution, ordinary);
         wishes.push(Vec::new());
         let chosen = execution.terms.chosen_inputs().collect();
@@ -388,7 +430,8 @@ impl<'p> Search<'p> {
             }
         }
         self.cuts = reached;
-        self.followed = followed(&mut self.execution.terms, &self.cuts);
+        let Execution { terms, narrowings, .. } = &mut self.execution;
+        self.followed = tested(terms, &self.cuts, narrowings);
         Ok(())
     }
 
@@ -464,6 +507,9 @@ impl<'p> Search<'p> {
                 format!("the constraints of {} permit no entry", self.excluding.join(", "));
             return Ok(Err(Verdict::GivenUp(reason)));
         }
+        if let Some(reason) = self.needs_more_than_tests(condition)? {
+            return Ok(Err(Verdict::GivenUp(reason)));
+        }
         Ok(Err(match self.cuts.first() {
             None => Verdict::Unreachable,
             Some(cut) => Verdict::GivenUp(match self.cuts.len() {
@@ -471,6 +517,24 @@ impl<'p> Search<'p> {
                 more => format!("{}, and {} more places", self.in_words(cut), more - 1),
             }),
         }))
+    }
+
+    /// Returns the reason why a packet may satisfy a condition that it satisfies in no test: it may
+    /// with a configuration that no test has. Returns `None` if it does not with any configuration.
+    fn needs_more_than_tests(&mut self, condition: Term) -> Result<Option<String>, SearchError> {
+        if self.execution.narrowings.is_empty() {
+            return Ok(None);
+        }
+        let followed = followed(&mut self.execution.terms, &self.cuts);
+        let Execution { terms, narrowings, .. } = &self.execution;
+        Ok(match self.context.solve(terms, &[condition, followed])? {
+            Answer::Unsat(_) => None,
+            Answer::OutOfBudget(limit) => Some(format!("the solver reached a limit ({limit})")),
+            Answer::Model(model) => Some(match beyond_tests(terms, narrowings.iter(), model) {
+                Some(without) => format!("no test has {without}"),
+                None => "no test has the configuration that it needs".to_owned(),
+            }),
+        })
     }
 
     /// Excludes an outcome of lookups that the constraints of the program do not permit. In that
@@ -519,8 +583,12 @@ impl<'p> Search<'p> {
             return Ok(None);
         }
         let restrictions = &self.restrictions;
-        let losing = if self.options.boundaries { Losing::Present } else { Losing::Absent };
+        // Losing entries would be more than the caller permits.
+        let has_losing = self.options.boundaries && self.options.entries.is_none();
+        let losing = if has_losing { Losing::Present } else { Losing::Absent };
         let realised = realise(self.program, restrictions, &self.execution, &mut known, losing)?;
+        let fillers =
+            realised.fillers(self.program, restrictions, (&self.execution, &mut known))?;
         let mut earlier = Vec::new();
         for arrival in &self.execution.earlier {
             earlier.push(expected::exchange(terms, &mut known, arrival)?);
@@ -533,8 +601,9 @@ impl<'p> Search<'p> {
                 times.push(self.times(&mut known, position));
             }
         }
-        let Written { expire_times, entries, defaults, registers, sessions, groups } =
+        let Written { expire_times, mut entries, defaults, registers, sessions, groups } =
             realised.written;
+        entries.extend(fillers);
         let test = Test {
             number,
             goal: match &goal.place {

@@ -188,7 +188,9 @@ fn rewritten_programs_are_equal() {
     ];
     for replaced in rewritten {
         let verdict = compared(replaced);
-        let Equivalence::Equal { layouts } = verdict else { panic!("{replaced:?}: {verdict:?}") };
+        let Equivalence::Equal { layouts, .. } = verdict else {
+            panic!("{replaced:?}: {verdict:?}")
+        };
         assert!(layouts >= 4, "{replaced:?}: only {layouts} layouts");
     }
 }

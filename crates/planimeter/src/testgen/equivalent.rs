@@ -19,6 +19,9 @@ use super::{Arguments, check_architecture, failure};
 use crate::failure::Failure;
 use crate::program;
 
+/// The length in bytes of the longest packets that are considered.
+const LONGEST: u32 = symbolic::LONGEST_PACKET;
+
 /// Compares a program with another, and prints a packet and a configuration for which they transmit
 /// different packets. The exit status is 1 if there are such a packet and configuration, or if this
 /// could not be decided. If `began` is given, prints the result as JSON in place of text.
@@ -67,15 +70,16 @@ pub(super) fn compare(
 fn text([path, other]: [&Path; 2], verdict: &Equivalence, options: &Options) -> String {
     let (path, other) = (path.display(), other.display());
     match verdict {
-        Equivalence::Equal { layouts } => {
-            let bound = match options.packets {
-                1 => String::new(),
-                packets => format!(" in sequences of up to {packets} packets"),
-            };
-            format!(
-                "{path} and {other} transmit the same packets, proved for {layouts} layouts of \
-                 packets{bound}\n"
-            )
+        Equivalence::Equal { layouts, without } => {
+            let bounds = bounds(options);
+            let mut text = format!(
+                "{path} and {other} transmit the same packets: proved for {bounds} ({layouts} \
+                 layouts of packets)\n"
+            );
+            for what in without {
+                text += &format!("not compared: {what}\n");
+            }
+            text
         }
         Equivalence::Different(difference) => {
             let Difference { first, second } = &**difference;
@@ -83,6 +87,20 @@ fn text([path, other]: [&Path; 2], verdict: &Equivalence, options: &Options) -> 
         }
         Equivalence::Undecided(reason) => format!("{path} and {other}: given up: {reason}\n"),
     }
+}
+
+/// Returns in words for what two programs are compared.
+fn bounds(options: &Options) -> String {
+    let packets = match options.packets {
+        1 => "all packets".to_owned(),
+        packets => format!("all sequences of up to {packets} packets"),
+    };
+    let entries = match (options.entries, options.only_source_entries) {
+        (_, true) => "the given entries".to_owned(),
+        (Some(most), false) => format!("up to {most} entries in each table"),
+        (None, false) => "any number of entries in each table, up to its size".to_owned(),
+    };
+    format!("{packets} of up to {LONGEST} bytes, and {entries}")
 }
 
 /// Writes the tests that show the difference between the programs into a directory.
@@ -108,22 +126,24 @@ fn document(
     let title = format!("{} and {}", path.display(), other.display());
     let count = |number: f64| Value::new(number, Unit::Count);
     let (word, layouts, reason) = match verdict {
-        Equivalence::Equal { layouts } => ("equal", Some(count(*layouts as f64)), None),
+        Equivalence::Equal { layouts, .. } => ("equal", Some(count(*layouts as f64)), None),
         Equivalence::Different(_) => ("different", None, None),
         Equivalence::Undecided(reason) => ("given up", None, Some(reason.clone())),
     };
-    let columns = ["programs", "verdict", "layouts", "packets", "reason"];
+    let columns = ["programs", "verdict", "layouts", "packets", "entries in each table", "reason"];
     let mut table = Table::of_values("Comparison", columns);
     table.row([
         Cell::text(title.clone()),
         Cell::text(word),
         Cell::optional(layouts),
         Cell::from(count(f64::from(options.packets))),
+        Cell::optional(options.entries.map(|most| count(f64::from(most)))),
         reason.map(Cell::text).unwrap_or_default(),
     ]);
     let mut sections = vec![Section {
         id: "comparison".to_owned(),
         title: "Comparison".to_owned(),
+        text: not_compared(verdict),
         tables: vec![table],
         ..Section::default()
     }];
@@ -141,6 +161,16 @@ fn document(
         claims: Vec::new(),
         sections,
         provenance,
+    }
+}
+
+/// Returns a line for each configuration that a proof leaves out.
+fn not_compared(verdict: &Equivalence) -> Vec<String> {
+    match verdict {
+        Equivalence::Equal { without, .. } => {
+            without.iter().map(|what| format!("not compared: {what}")).collect()
+        }
+        Equivalence::Different(_) | Equivalence::Undecided(_) => Vec::new(),
     }
 }
 

@@ -136,7 +136,7 @@ fn the_verdict_on_two_programs_is_the_same_as_text_and_as_json() {
     let result = as_json("testgen", &[&path, "--equivalent", &path]);
     let comparison = &rows(&result, "Comparison")[0];
     assert_eq!(comparison["verdict"], "equal");
-    let layouts = format!("proved for {} layouts", number(comparison, "layouts"));
+    let layouts = format!("({} layouts of packets)", number(comparison, "layouts"));
     assert!(text.contains(&layouts), "{layouts}: {text}");
     let other = folder.path().join("other.p4");
     std::fs::write(&other, BRANCHES.replace("egress_spec = 1", "egress_spec = 2")).expect("a file");
@@ -205,6 +205,11 @@ fn tables_with_other_names_are_paired_by_hand() {
     let found = compare(&["--pair", "I.routes=paths"]);
     assert_eq!(found.status.code(), Some(0), "{}{}", stdout(&found), stderr(&found));
     assert!(stdout(&found).contains("transmit the same packets"), "{}", stdout(&found));
+    assert!(stdout(&found).contains("any number of entries in each table"), "{}", stdout(&found));
+    let bounds = ["--pair", "I.routes=paths", "--packets", "2", "--entries-per-table", "3"];
+    let bounded = stdout(&compare(&bounds));
+    let bound = "all sequences of up to 2 packets of up to 1514 bytes, and up to 3 entries in each";
+    assert!(bounded.contains(bound), "{bounded}");
     assert_eq!(compare(&[]).status.code(), Some(1));
     let unknown = compare(&["--pair", "roads=paths"]);
     assert_eq!(unknown.status.code(), Some(2));

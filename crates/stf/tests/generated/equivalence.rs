@@ -15,7 +15,7 @@ use symbolic::generated::Test;
 use symbolic::search;
 
 /// Returns whether a test passes on the interpreter.
-fn passes(program: &Program, test: &Test) -> bool {
+pub(super) fn passes(program: &Program, test: &Test) -> bool {
     let mut switch = Switch::new(program.clone()).expect("a switch");
     match stf::run(&mut switch, &script(test), Options::default()) {
         Ok(report) => failures(&report).is_empty(),

@@ -5,6 +5,7 @@ mod ageing;
 mod boundaries;
 mod costly;
 mod equivalence;
+mod full;
 mod given;
 mod grammar;
 mod kills;
@@ -12,6 +13,7 @@ mod lanes;
 #[path = "../../../symbolic/tests/mutants/mutate.rs"]
 mod mutate;
 mod oracle;
+mod planted;
 mod portable;
 mod programs;
 mod restricted;

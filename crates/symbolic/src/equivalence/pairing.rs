@@ -2,9 +2,12 @@
 //! tables, and the same contents into registers and sessions of the same name.
 
 use super::tables::{Pair, Positions, TablePairs};
-use crate::execute::{DefaultChoice, Execution, Lookup};
+use crate::execute::{
+    DefaultChoice, Execution, Lookup, Narrowing, has_exact_keys, keys_with_entries, limit_of,
+    may_be_entry, several_keys,
+};
 use crate::term::{Term, Terms};
-use ir::{ExternId, Program, Table, TableImplementation, Value};
+use ir::{ExternId, ExternType, Program, Table, TableId, TableImplementation, Value};
 use std::collections::BTreeSet;
 
 /// One of the two programs, with its execution.
@@ -38,9 +41,14 @@ pub(super) struct Paired {
     /// any, although a hash may select the same member. Tests have groups of one member, so they
     /// show no difference that needs several.
     pub(super) selected_apart: Vec<Term>,
+    /// Conditions that hold for all tests, but not for all configurations.
+    pub(super) narrowings: Vec<Narrowing>,
+    /// The reasons why the programs may not be called equal, if they do not differ otherwise.
+    pub(super) doubts: Vec<String>,
 }
 
-/// Returns the conditions under which both programs have the same configuration.
+/// Returns the conditions under which both programs have the same configuration, with at most
+/// `most` entries of the control plane in each table.
 ///
 /// # Errors
 ///
@@ -49,11 +57,18 @@ pub(super) fn pair(
     terms: &mut Terms,
     [first, second]: [Side<'_>; 2],
     tables: &TablePairs,
+    most: Option<u64>,
 ) -> Result<Paired, String> {
-    let mut paired = Paired { assumed: Vec::new(), selected_apart: Vec::new() };
+    let mut paired = Paired {
+        assumed: Vec::new(),
+        selected_apart: Vec::new(),
+        narrowings: Vec::new(),
+        doubts: Vec::new(),
+    };
     for pair in tables.all() {
         paired_table(terms, [first, second], pair, &mut paired)?;
     }
+    limit_entries(terms, [first, second], tables, (most, &mut paired));
     for side in [first, second] {
         selected_apart(terms, side, &mut paired.selected_apart)?;
     }
@@ -138,7 +153,7 @@ fn paired_table(
     let table = |side: usize| sides[side].0.tables.get(ids[side].index());
     let (Some(left), Some(right)) = (table(0), table(1)) else { return Ok(()) };
     let tables = [left, right];
-    let Paired { assumed, selected_apart } = paired;
+    let Paired { assumed, selected_apart, narrowings: _, doubts } = paired;
     let of = |side: usize| sides[side].1.lookups.iter().filter(move |one| one.table == ids[side]);
     let both_used = of(0).next().is_some() && of(1).next().is_some();
     if !both_used {
@@ -171,6 +186,21 @@ fn paired_table(
             }
         }
         let positions = common.unwrap_or_default();
+        for (first, second) in actions.iter().filter(|one| !positions.contains(*one)) {
+            let name = |side: usize, position: usize| {
+                let reference = tables[side].actions.get(position);
+                let action =
+                    reference.and_then(|one| sides[side].0.actions.get(one.action.index()));
+                action.map_or_else(String::new, |action| action.name.clone())
+            };
+            doubts.push(format!(
+                "{} of {} and {} of {} have parameters of different widths",
+                name(0, *first),
+                left.name,
+                name(1, *second),
+                right.name
+            ));
+        }
         let (first, second): (Vec<usize>, Vec<usize>) = positions.into_iter().unzip();
         for lookup in of(0) {
             assumed.push(is_one_of(terms, &lookup.into(), &first));
@@ -192,6 +222,103 @@ fn paired_table(
         [None, None] => {}
     }
     Ok(())
+}
+
+/// Limits the entries that lookups of both programs hit in paired tables: the control plane writes
+/// the same entries into both, of which each has room for all of them.
+///
+/// If packets add entries to a table, it has only entries that packets look up when the first one
+/// arrives, since tests of two programs fill no table.
+fn limit_entries(
+    terms: &mut Terms,
+    sides: [Side<'_>; 2],
+    tables: &TablePairs,
+    (most, paired): (Option<u64>, &mut Paired),
+) {
+    let of = |side: usize, id: TableId| {
+        let lookups = sides[side].1.lookups.iter();
+        lookups.filter(move |one| one.table == id && one.is_free)
+    };
+    for pair in tables.all() {
+        let ids = pair.tables;
+        let table = |side: usize| sides[side].0.tables.get(ids[side].index());
+        let (Some(left), Some(right)) = (table(0), table(1)) else { continue };
+        let lookups: Vec<&Lookup> = of(0, ids[0]).chain(of(1, ids[1])).collect();
+        let is_compared = of(0, ids[0]).next().is_some() && of(1, ids[1]).next().is_some();
+        let limit = limit_of(terms, &[left, right], most, lookups.len());
+        let (true, Some(limit)) = (is_compared, limit) else { continue };
+        let keys = keys_with_entries(terms, left, &lookups);
+        let holds = terms.less_or_equal(keys, limit);
+        if has_exact_keys(left) {
+            paired.assumed.push(holds);
+        } else {
+            paired.narrowings.push(Narrowing { holds, without: several_keys(left) });
+        }
+    }
+    for (side, (program, execution)) in sides.into_iter().enumerate() {
+        for (id, room) in &execution.rooms {
+            let Some(table) = program.tables.get(id.index()) else { continue };
+            let other = tables.of(side, *id).map(|pair| pair.tables[1 - side]);
+            let lookups = of(side, *id).chain(other.into_iter().flat_map(|id| of(1 - side, id)));
+            let lookups: Vec<&Lookup> = lookups.collect();
+            if table.entries.is_empty() {
+                let keys = keys_with_entries(terms, table, &lookups);
+                let holds = terms.equal(keys, room.written);
+                let without = format!("entries of {} that no packet looks up", table.name);
+                paired.narrowings.push(Narrowing { holds, without });
+                if has_exact_keys(table) {
+                    paired.assumed.push(terms.less_or_equal(keys, room.written));
+                }
+            }
+        }
+    }
+}
+
+/// Returns in words the configurations that a comparison leaves out: entries and default actions
+/// that only one of two paired tables can have, and copies with several members.
+pub(super) fn left_out(sides: [Side<'_>; 2], tables: &TablePairs) -> Vec<String> {
+    let mut without = Vec::new();
+    let programs = [sides[0].0, sides[1].0];
+    for pair in tables.all() {
+        let ids = pair.tables;
+        let table = |side: usize| programs[side].tables.get(ids[side].index());
+        let (Some(left), Some(right)) = (table(0), table(1)) else { continue };
+        let is_used = |side: usize| sides[side].1.lookups.iter().any(|one| one.table == ids[side]);
+        if !is_used(0) || !is_used(1) {
+            continue;
+        }
+        let shared = pair.actions(programs);
+        for (side, table) in [left, right].into_iter().enumerate() {
+            if !table.entries.is_empty() {
+                continue;
+            }
+            for (position, reference) in table.actions.iter().enumerate() {
+                let is_shared = shared.iter().any(|pair| [pair.0, pair.1][side] == position);
+                let action = programs[side].actions.get(reference.action.index());
+                if let (false, true, Some(action)) = (is_shared, may_be_entry(reference), action) {
+                    let (action, of) = (&action.name, &table.name);
+                    without.push(format!("entries of {of} with {action}, which one program has"));
+                }
+            }
+        }
+        let is_const = [left, right].map(|table| table.default_action_is_const);
+        if is_const[0] != is_const[1] {
+            let name = &left.name;
+            without.push(format!("another default action of {name}, constant in one program"));
+        }
+    }
+    if sides.iter().any(|(_, execution)| !execution.copies.is_empty()) {
+        without.push("clone sessions and multicast groups of several members".to_owned());
+    }
+    let has_meters = |program: &Program| {
+        let mut externs = program.externs.iter();
+        externs
+            .any(|one| matches!(one.extern_type, ExternType::V1Meter | ExternType::V1DirectMeter))
+    };
+    if programs.into_iter().any(has_meters) {
+        without.push("meters that do not mark all packets green".to_owned());
+    }
+    without
 }
 
 /// Returns whether two tables take their actions from action profiles or selectors that are

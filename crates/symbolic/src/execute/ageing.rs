@@ -84,6 +84,20 @@ struct TimerStart {
     timeout: Option<Timeout>,
 }
 
+/// The timer of an entry when a packet arrives.
+struct EntryTimer {
+    /// Whether the entry has a timeout.
+    ends: Term,
+    /// Whether the timer has run for the timeout.
+    is_over: Term,
+    /// Whether the packet itself has started the timer.
+    is_new: Term,
+    /// The seconds for which the timer has run.
+    idle: Term,
+    /// The timeout in seconds.
+    limit: Term,
+}
+
 /// The virtual time of a sequence of packets.
 pub(super) struct Clock {
     /// Whether any time passes.
@@ -198,12 +212,49 @@ impl Executor<'_> {
         (id, table): (TableId, &Table),
         keys: &[Term],
     ) -> Term {
+        match self.timer(on, (id, table), keys) {
+            None => self.terms.truth(false),
+            Some(timer) => {
+                let conditions = [on, timer.ends];
+                self.prefer_edge(&conditions, timer.is_new, (timer.idle, timer.limit));
+                timer.is_over
+            }
+        }
+    }
+
+    /// Returns whether a table's entry with these keys has expired when packets arrive that satisfy
+    /// the condition `on`. In contrast to [`Self::expired`], the packets do not look it up.
+    pub(super) fn is_gone(
+        &mut self,
+        on: Term,
+        (id, table): (TableId, &Table),
+        keys: &[Term],
+    ) -> Term {
+        match self.timer(on, (id, table), keys) {
+            None => self.terms.truth(false),
+            Some(timer) => timer.is_over,
+        }
+    }
+
+    /// Returns whether entries of a table are removed between the packets of the sequence.
+    pub(super) fn expires(&self, table: &Table) -> bool {
+        self.clock.runs && deletes(table)
+    }
+
+    /// Returns the timer of a table's entry with these keys, which packets need that satisfy the
+    /// condition `on`. Returns `None` if no time has passed since a timer started.
+    fn timer(
+        &mut self,
+        on: Term,
+        (id, table): (TableId, &Table),
+        keys: &[Term],
+    ) -> Option<EntryTimer> {
         let no = self.terms.truth(false);
         let of_table = self.clock.starts.iter().filter(|start| start.table == id);
         let starts: Vec<TimerStart> = of_table.cloned().collect();
         // No time passes while a packet is processed.
         if starts.iter().all(|start| start.arrival == self.arrival) {
-            return no;
+            return None;
         }
         let (mut at, mut seconds) = (self.terms.zero(CLOCK_BITS), self.terms.zero(SECONDS_BITS));
         let shared = shared_entries(table);
@@ -233,9 +284,8 @@ impl Executor<'_> {
         let none = self.terms.zero(SECONDS_BITS);
         let ends = self.terms.not_equal(seconds, none);
         let is_over = self.terms.less_or_equal(limit, idle);
-        let expired = self.terms.and(ends, is_over);
-        self.prefer_edge(&[on, ends], is_new, (idle, limit));
-        expired
+        let is_over = self.terms.and(ends, is_over);
+        Some(EntryTimer { ends, is_over, is_new, idle, limit })
     }
 
     /// Records a lookup of a packet that satisfies the condition `on`. The condition `hit` says

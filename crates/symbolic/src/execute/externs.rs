@@ -21,6 +21,9 @@ pub(crate) struct Call<'c> {
 /// The number of low bits of a clone-session number that BMv2 uses.
 const SESSION_BITS: u32 = 15;
 
+/// The number of the colour red, the largest one (`V1MeterColor` of simple_switch).
+const RED: u128 = 2;
+
 impl Executor<'_> {
     /// Executes a call of an extern.
     pub(crate) fn call_extern(
@@ -163,6 +166,22 @@ impl Executor<'_> {
         u32::try_from(position).ok()
     }
 
+    /// Returns the colour with which a meter of v1model marks a packet. It is green in tests, whose
+    /// meters have no rates, and in comparisons.
+    pub(super) fn color(&mut self, meter: &str, width: u32) -> Term {
+        let green = self.terms.zero(width);
+        if self.is_compared {
+            return green;
+        }
+        let color = self.chosen(width);
+        let red = self.terms.number(width, RED);
+        let fits = self.terms.less_or_equal(color, red);
+        self.assumptions.push(fits);
+        let is_green = self.terms.equal(color, green);
+        self.narrow(is_green, format!("a rate of the meter {meter}"));
+        color
+    }
+
     fn call_method(
         &mut self,
         state: &mut State,
@@ -176,13 +195,13 @@ impl Executor<'_> {
             (ExternType::V1Counter | ExternType::V1DirectCounter, ExternMethod::Count) => Ok(()),
             // The table stores the colour at a hit.
             (ExternType::V1DirectMeter, ExternMethod::Read) => Ok(()),
-            // A meter without rates returns green.
             (ExternType::V1Meter, ExternMethod::ExecuteMeter) => {
                 let index = self.input(state, call, 0)?;
                 let inside = self.inside(id, index);
                 let old = self.input(state, call, 1)?;
-                let green = self.terms.zero(self.terms.width_of(old));
-                let color = self.terms.if_then_else(inside, green, old);
+                let width = self.terms.width_of(old);
+                let color = self.color(&instance.name, width);
+                let color = self.terms.if_then_else(inside, color, old);
                 self.output(state, call, 1, color)
             }
             (ExternType::V1Register, ExternMethod::Read) => {

@@ -69,6 +69,12 @@ pub(super) struct Chosen {
 #[derive(Debug, Default)]
 pub(crate) struct Configured {
     entries: BTreeMap<Use, (Term, Chosen)>,
+    /// For each table, by its name in the first program: the number of entries that it has when the
+    /// first packet arrives, and an input for the number of further entries.
+    pub(super) numbers: BTreeMap<String, (Term, Term)>,
+    /// For two keys of a table, whether one entry matches both. The table has the name that it has
+    /// in the first program.
+    pub(super) shared: BTreeMap<(String, [Vec<Term>; 2]), Term>,
     pub(super) members: BTreeMap<CopyTo, Member>,
 }
 
@@ -315,18 +321,15 @@ impl Executor<'_> {
             let mut selects_same = same;
             for ((key, left), right) in table.keys.iter().zip(&lookup.keys).zip(&other.keys) {
                 let is_selector = key.match_kind == MatchKind::Selector;
-                if is_selector && !self.has_groups {
-                    continue;
-                }
                 let equal = self.terms.equal(*left, *right);
                 let all = if is_selector { &mut selects_same } else { &mut same };
                 *all = self.terms.and(*all, equal);
             }
             let mut equal = self.terms.equal(lookup.hit, other.hit);
-            if self.has_groups {
+            let has_selector = self.terms.truth_of(selects_same) != Some(true);
+            if has_selector {
                 let hits = self.terms.implies(same, equal);
                 self.assumptions.push(hits);
-                same = self.terms.and(same, selects_same);
             }
             let action = self.terms.equal(lookup.action, other.action);
             equal = self.terms.and(equal, action);
@@ -334,8 +337,26 @@ impl Executor<'_> {
                 let argument = self.terms.equal(*left, *right);
                 equal = self.terms.and(equal, argument);
             }
+            if has_selector && !self.is_compared {
+                // The groups of tests have one member.
+                let apart = self.terms.all(&[lookup.on, other.on, lookup.hit, same]);
+                let holds = self.terms.implies(apart, equal);
+                self.narrow(holds, format!("a group of {} with several members", table.name));
+            }
+            let same = self.terms.and(same, selects_same);
             let function = self.terms.implies(same, equal);
             self.assumptions.push(function);
+        }
+    }
+
+    /// Returns the name that the table which has the same entries has in the first of two compared
+    /// programs; `None` if there is no such table. The tables of a first or only program have the
+    /// same entries as themselves.
+    pub(super) fn name_in_first(&self, table: &Table) -> Option<String> {
+        if self.is_second {
+            self.paired.get(&table.name).cloned()
+        } else {
+            Some(table.name.clone())
         }
     }
 
@@ -365,7 +386,7 @@ impl Executor<'_> {
         let mut entries: Vec<&Entry> = table.entries.iter().collect();
         if entries.iter().any(|entry| entry.priority.is_some()) {
             entries.sort_by_key(|entry| std::cmp::Reverse(entry.priority));
-        } else {
+        } else if table.keys.iter().any(|key| key.match_kind == MatchKind::Lpm) {
             entries.sort_by_key(|entry| std::cmp::Reverse(compared_bits(entry)));
         }
         let mut hit = self.terms.truth(false);
@@ -559,9 +580,8 @@ impl Executor<'_> {
         Ok(outcomes)
     }
 
-    /// Stores the colours of a table's direct meters, which are green, at the places where the
-    /// program reads them. As in BMv2, this happens at every hit, before the action
-    /// (`match_tables.cpp`).
+    /// Stores the colours of a table's direct meters at the places where the program reads them. As
+    /// in BMv2, this happens at every hit, before the action (`match_tables.cpp`).
     fn meter_results(&mut self, state: &mut State, table: &Table, hit: Term) -> Result<(), Stop> {
         for id in &table.direct_externs {
             let program = self.program;
@@ -587,9 +607,13 @@ impl Executor<'_> {
             let Some(place) = place else { continue };
             let place = self.locate(state, &place)?;
             let old = self.read(state, &place);
-            let green: Vec<Term> =
-                old.iter().map(|leaf| self.terms.zero(self.terms.width_of(*leaf))).collect();
-            let new = self.choose(hit, &green, &old);
+            let mut colors = Vec::with_capacity(old.len());
+            for leaf in &old {
+                let width = self.terms.width_of(*leaf);
+                let name = instance.map_or("", |one| one.name.as_str());
+                colors.push(self.color(name, width));
+            }
+            let new = self.choose(hit, &colors, &old);
             self.write(state, &place, &new);
         }
         Ok(())

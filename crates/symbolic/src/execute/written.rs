@@ -11,10 +11,6 @@ use crate::state::{Outcomes, State, join_any};
 use crate::term::Term;
 use ir::{Action, ActionReference, Argument, Key, MatchKind, Table, TableId, TypeId};
 
-/// The smallest declared size of a table that is assumed to have room for the entries that packets
-/// add. Packets that add entries to smaller tables are not followed.
-const ROOM: u64 = 16;
-
 /// The lookup whose action is being executed.
 #[derive(Clone)]
 pub(super) struct CurrentLookup {
@@ -51,6 +47,8 @@ pub(super) struct EntryWrite {
     /// Whether other keys may find the written arguments too. Tests have an entry for each key, so
     /// that they do not, but an entry of the control plane may match several keys.
     is_shared: bool,
+    /// Whether the packet has added the entry.
+    is_added: bool,
 }
 
 impl Executor<'_> {
@@ -91,12 +89,12 @@ impl Executor<'_> {
                 }
                 (Target::Keys(keys), _) => {
                     let same = self.same_keys(table, &keys, &lookup.keys);
-                    if is_shared {
-                        let differs = self.terms.not(same);
-                        let reached = self.terms.all(&[guard, on, lookup.hit, differs]);
-                        self.doubt(reached, "an argument that packets change for several keys");
-                    }
-                    self.terms.and(on, same)
+                    let found = if is_shared {
+                        self.or_shared((table, &*lookup), &keys, (on, same))
+                    } else {
+                        same
+                    };
+                    self.terms.and(on, found)
                 }
             };
             if self.terms.truth_of(here) == Some(false) {
@@ -110,6 +108,52 @@ impl Executor<'_> {
             lookup.on = self.terms.and(lookup.on, not);
         }
         Ok((hit, now))
+    }
+
+    /// Returns whether a lookup finds the entry whose arguments a packet has changed under the
+    /// condition `on`, when it looked up `keys`. `same` says whether the lookup has the same keys.
+    /// Otherwise, one entry of the control plane may match both, which it does in no test.
+    fn or_shared(
+        &mut self,
+        (table, lookup): (&Table, &Lookup),
+        keys: &[Term],
+        (on, same): (Term, Term),
+    ) -> Term {
+        let shares = self.one_entry(table, [keys, &lookup.keys]);
+        let differs = self.terms.not(same);
+        let shared = self.terms.all(&[shares, lookup.hit, differs]);
+        let needed = self.terms.all(&[lookup.on, on, shared]);
+        let holds = self.terms.not(needed);
+        self.narrow(holds, "an entry whose arguments packets change for several keys");
+        self.terms.or(same, shared)
+    }
+
+    /// Returns an input that says whether one entry of a table matches two keys. It is the same for
+    /// both of two programs that are compared, if their tables are paired.
+    fn one_entry(&mut self, table: &Table, keys: [&[Term]; 2]) -> Term {
+        let mut keys = keys.map(<[Term]>::to_vec);
+        keys.sort();
+        let place = self.name_in_first(table).map(|name| (name, keys));
+        let known = place.as_ref().and_then(|place| self.configured.shared.get(place));
+        if let Some(known) = known {
+            return *known;
+        }
+        let shares = self.chosen(1);
+        if let Some(place) = place {
+            self.configured.shared.insert(place, shares);
+        }
+        shares
+    }
+
+    /// Returns the entries that packets have added to a table: the condition for each, and its
+    /// keys.
+    pub(super) fn added_to(&self, table: TableId) -> Vec<(Term, Vec<Term>)> {
+        let added = self.written.iter().filter(|write| write.table == table && write.is_added);
+        let keys = |write: &EntryWrite| match &write.target {
+            Target::Keys(keys) => Some((write.on, keys.clone())),
+            Target::InSource(_) | Target::Default => None,
+        };
+        added.filter_map(keys).collect()
     }
 
     /// Returns the default action of a table, taking into account what packets have written.
@@ -213,7 +257,16 @@ impl Executor<'_> {
         {
             if possible && self.terms.truth_of(on) != Some(false) {
                 let data = data.clone();
-                self.written.push(EntryWrite { on, table, target, position, data, is_shared });
+                let is_added = false;
+                self.written.push(EntryWrite {
+                    on,
+                    table,
+                    target,
+                    position,
+                    data,
+                    is_shared,
+                    is_added,
+                });
             }
         }
     }
@@ -239,9 +292,6 @@ impl Executor<'_> {
         };
         let position = table.actions.iter().position(|reference| reference.action == *id);
         let (true, Some(position)) = (table.add_on_miss, position) else { return Ok(no) };
-        if table.size.is_some_and(|size| size < ROOM) {
-            return Err(unsupported("`add_entry` in a table for so few entries"));
-        }
         let action = program.actions.get(id.index()).ok_or_else(|| unsupported("an action"))?;
         let data = self.added_arguments(state, call, first + 1, action)?;
         let miss = self.terms.not(hit);
@@ -257,12 +307,27 @@ impl Executor<'_> {
                 added = self.terms.and(added, absent);
             }
         }
+        let wanted = self.terms.and(state.guard, added);
+        if self.terms.truth_of(wanted) == Some(false) {
+            return Ok(added);
+        }
+        let is_full = self.is_full(wanted, (table_id, table));
+        let has_room = self.terms.not(is_full);
+        added = self.terms.and(added, has_room);
         let on = self.terms.and(state.guard, added);
         if self.terms.truth_of(on) != Some(false) {
             self.start_timer_of_added(state, call, (first + 2, on))?;
             let (table, target) = (table_id, Target::Keys(keys));
-            let is_shared = false;
-            self.written.push(EntryWrite { on, table, target, position, data, is_shared });
+            let (is_shared, is_added) = (false, true);
+            self.written.push(EntryWrite {
+                on,
+                table,
+                target,
+                position,
+                data,
+                is_shared,
+                is_added,
+            });
         }
         Ok(added)
     }
@@ -297,7 +362,7 @@ impl Executor<'_> {
 }
 
 /// Returns whether an entry of the table matches only one key.
-pub(super) fn has_exact_keys(table: &Table) -> bool {
+pub(crate) fn has_exact_keys(table: &Table) -> bool {
     let is_exact = |key: &Key| matches!(key.match_kind, MatchKind::Exact | MatchKind::Selector);
     table.keys.iter().all(is_exact)
 }

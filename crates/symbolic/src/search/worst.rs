@@ -1,7 +1,7 @@
 //! Searches for the costliest paths of a program: packets and configurations for which the goals
 //! that are reached have the largest sum of weights.
 
-use super::{Options, Search, SearchError};
+use super::{Options, Search, SearchError, followed};
 use crate::evaluate::{Evaluation, Model};
 use crate::execute::Fate;
 use crate::generated::Test;
@@ -268,7 +268,10 @@ impl Search<'_> {
                     break;
                 }
             };
-            let bound = *bound.get_or_insert(u64::try_from(best.bound).unwrap_or(u64::MAX));
+            let bound = match bound {
+                Some(bound) => bound,
+                None => *bound.insert(self.bound(&conditions, total, best.bound)?),
+            };
             conditions.push(total);
             let model = self.settled(best.model, &conditions);
             let other = self.other_path(&model, wish.weights);
@@ -292,6 +295,27 @@ impl Search<'_> {
             all.short.push(Shortage { length, wanted, found, passed_over, reason });
         }
         Ok(())
+    }
+
+    /// Returns the largest total of packets under conditions, whatever the configuration. It may be
+    /// larger than `of_tests`, the largest total with a configuration that a test may have.
+    fn bound(
+        &mut self,
+        conditions: &[Term],
+        total: Term,
+        of_tests: u128,
+    ) -> Result<u64, SearchError> {
+        let mut bound = of_tests;
+        if !self.execution.narrowings.is_empty() {
+            let followed = followed(&mut self.execution.terms, &self.cuts);
+            let conditions = conditions
+                .iter()
+                .map(|condition| if *condition == self.followed { followed } else { *condition });
+            let conditions: Vec<Term> = conditions.collect();
+            let best = self.context.maximum(&mut self.execution.terms, &conditions, total)?;
+            bound = best.map_or(u128::MAX, |best| bound.max(best.bound));
+        }
+        Ok(u64::try_from(bound).unwrap_or(u64::MAX))
     }
 
     /// Finds the largest total under conditions, with a model for it. If there is none, returns the
