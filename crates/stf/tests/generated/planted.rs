@@ -399,7 +399,9 @@ fn further_passes() {
         resubmits.replace("list(1)", "list(2)").as_str(),
     ]);
     let again = "if (s.instance_type == 4) { h.a.y = m.kept + 1; }";
-    let recirculates = "if (s.instance_type == 0 && h.a.x == 1) {
+    // The instance type of a packet in egress does not say that it was recirculated.
+    let recirculates = "if (h.a.x == 1) {
+            h.a.x = 2;
             m.kept = h.a.y;
             recirculate_preserving_field_list(1);
         }";
