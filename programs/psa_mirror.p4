@@ -99,6 +99,7 @@ parser EgressStart(packet_in packet, out Headers headers, inout Metadata metadat
                    in psa_egress_parser_input_metadata_t standard, in Nothing normal, in Nothing clone_of_ingress,
                    in Nothing clone_of_egress) {
     state start {
+        metadata.unpack = false;
         packet.extract(headers.outer);
         transition select((PortIdUint_t) standard.egress_port, headers.outer.type) {
             ((PortIdUint_t) PSA_PORT_RECIRCULATE, TUNNEL): unpack;

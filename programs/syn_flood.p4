@@ -74,6 +74,7 @@ parser SynParser(
     in pna_main_parser_input_metadata_t istd)
 {
     state start {
+        meta.answered = false;
         packet.extract(headers.ethernet);
         transition select(headers.ethernet.ether_type) {
             0x0800: ipv4;

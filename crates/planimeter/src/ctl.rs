@@ -8,7 +8,7 @@ mod remote;
 mod shell;
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, IsTerminal as _};
+use std::io::{self, BufRead, BufReader, IsTerminal as _, Read as _};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -29,6 +29,9 @@ pub(crate) use arguments::Arguments;
 
 /// The interval at which the interrupt flag is checked while the command waits for lines of input.
 const LOOK: Duration = Duration::from_millis(50);
+
+/// The longest line of commands in bytes. Programs and entries in files are named in commands.
+const LONGEST_LINE: u64 = 16 << 20;
 
 /// The address that stands for no device, so that commands are only checked.
 const NO_DEVICE: &str = "-";
@@ -164,12 +167,12 @@ fn trace_view(trace: &traces::Trace, has_values: bool) -> View {
 
 /// Starts to read the input, and returns a channel with its lines. A separate thread reads them,
 /// because reading cannot be interrupted.
-fn lines(from: impl BufRead + Send + 'static) -> io::Result<Receiver<io::Result<String>>> {
+fn lines(mut from: impl BufRead + Send + 'static) -> io::Result<Receiver<io::Result<String>>> {
     /// The number of lines that are read ahead.
     const AHEAD: usize = 64;
     let (sender, receiver) = sync_channel(AHEAD);
     thread::Builder::new().spawn(move || {
-        for line in from.lines() {
+        while let Some(line) = next_line(&mut from).transpose() {
             let is_last = line.is_err();
             if sender.send(line).is_err() || is_last {
                 break;
@@ -177,6 +180,26 @@ fn lines(from: impl BufRead + Send + 'static) -> io::Result<Receiver<io::Result<
         }
     })?;
     Ok(receiver)
+}
+
+/// Reads the next line without its end. Returns `None` at the end of the input.
+fn next_line(from: &mut impl BufRead) -> io::Result<Option<String>> {
+    let mut bytes = Vec::new();
+    let read = from.take(LONGEST_LINE + 1).read_until(b'\n', &mut bytes)?;
+    if read == 0 {
+        return Ok(None);
+    }
+    if bytes.last() == Some(&b'\n') {
+        bytes.pop();
+        if bytes.last() == Some(&b'\r') {
+            bytes.pop();
+        }
+    } else if read as u64 > LONGEST_LINE {
+        let message = format!("a line is longer than {} MiB", LONGEST_LINE >> 20);
+        return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+    }
+    let not_text = |_| io::Error::new(io::ErrorKind::InvalidData, "a line is not UTF-8 text");
+    String::from_utf8(bytes).map(Some).map_err(not_text)
 }
 
 /// Returns the exit status for a failed command: 2 for wrong input, 3 for a device that cannot be

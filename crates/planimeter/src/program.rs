@@ -166,7 +166,8 @@ pub(crate) fn pipeline(
         }
         [p4info, program] => {
             let parsed = p4info_in(Path::new(p4info))?;
-            let bytes = std::fs::read(program).map_err(|why| of(program, why.to_string()))?;
+            let bytes =
+                input::read(Path::new(program)).map_err(|why| of(program, why.to_string()))?;
             Ok(ForwardingPipelineConfig {
                 p4info: Some(parsed),
                 p4_device_config: bytes.into(),
@@ -229,4 +230,20 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
 
 fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> Failure {
     Failure::input(format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_configuration_without_an_end_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let p4info = folder.path().join("p4info.txtpb");
+        std::fs::write(&p4info, "").expect("there is room");
+        let files = [p4info.to_str().expect("a name"), "/dev/zero"];
+        let refused = pipeline(&files, &Sources::default()).expect_err("it has no end");
+        let refused = refused.to_string();
+        assert!(refused.contains("/dev/zero: it is longer than"), "{refused}");
+    }
 }

@@ -559,7 +559,7 @@ fn fresh(program: &Program, options: Options, arguments: &Arguments) -> Result<S
 /// Installs the table entries of files on a switch. Returns for each file the queues that it
 /// configures at the switch's ports. Returns an error if the switch refuses an entry, with or
 /// without `--strict`.
-fn install(
+pub(crate) fn install(
     switch: &mut Switch,
     program: &Program,
     options: Options,

@@ -4,6 +4,7 @@
 mod document;
 mod equivalent;
 mod formats;
+mod given;
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
@@ -22,6 +23,7 @@ use symbolic::search::{FindError, Options, Progress, Report, SearchError, Verdic
 use symbolic::wanted::{Wanted, WantedError};
 
 use self::formats::{Format, Suite};
+use self::given::Subject;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::invocation;
@@ -81,6 +83,12 @@ Examples:
 
   Whether a rewritten program transmits the same packets:
     planimeter testgen acl.p4 --equivalent acl-rewritten.p4
+
+  What packets reach with the entries of a file:
+    planimeter testgen programs/router.p4 --entries entries.txt
+
+  Whether they are the same, if the rewritten program has given the table another name:
+    planimeter testgen acl.p4 --equivalent acl-rewritten.p4 --pair Ingress.acl=Ingress.filter
 
 Wishes (--goal, --avoid) consist of these, with !, && , || and parentheses:
   hit TABLE, miss TABLE, action [TABLE.]ACTION, statement FILE:LINE, state PARSER.STATE, drop,
@@ -176,6 +184,16 @@ pub(crate) struct Arguments {
     /// transmit different packets, or prove that there are none
     #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["goal", "until", "format"])]
     equivalent: Option<PathBuf>,
+    /// With --equivalent: give table A of the first program the same entries as table B of the
+    /// second one, by their names or the last parts of these. Other tables are paired if they have
+    /// the same name
+    #[arg(long, value_name = "A=B", value_parser = pair, requires = "equivalent")]
+    pair: Vec<(String, String)>,
+    /// Let tables have the entries and default actions of this file, and no others: a runtime.json
+    /// of the p4lang tutorials, or commands of simple_switch_CLI. With --equivalent, both programs
+    /// have them
+    #[arg(long, value_name = "FILE")]
+    entries: Vec<PathBuf>,
     /// Print no list of what is unreachable or given up
     #[arg(long)]
     quiet: bool,
@@ -189,6 +207,17 @@ fn wish(text: &str) -> Result<Wanted, WantedError> {
     text.parse()
 }
 
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((first, second)) if !first.is_empty() && !second.is_empty() => {
+            Ok((first.to_owned(), second.to_owned()))
+        }
+        Some(_) | None => {
+            Err(format!("{text:?} is not A=B, a table of the first program and one of the second"))
+        }
+    }
+}
+
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let path = &arguments.program;
     let program = program::load(path, &arguments.sources)?;
@@ -198,6 +227,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     options.passes = arguments.passes;
     options.packets = arguments.packets.unwrap_or(PACKETS);
     options.starts_fresh = arguments.fresh;
+    options.only_source_entries = !arguments.entries.is_empty();
     options.threads = match arguments.threads {
         0 => available_parallelism().map_or(1, NonZero::get),
         threads => threads,
@@ -215,13 +245,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         }
     }
     let interrupted = interrupt::flag();
-    if let Some(goal) = &arguments.goal {
-        return one(path, &program, goal, arguments, &options);
-    }
     if let Some(other) = &arguments.equivalent {
         options.packets = arguments.packets.unwrap_or(1);
         let began = began.as_ref();
         return equivalent::compare((path, &program), other, arguments, &options, began);
+    }
+    let subject = Subject::new(&program, &arguments.entries)?;
+    if let Some(goal) = &arguments.goal {
+        return one(path, &subject, goal, arguments, &options);
     }
     options.boundaries = !arguments.few;
     let steps = Steps::new(arguments.quiet);
@@ -231,9 +262,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         steps.show(count(progress.decided), count(progress.goals), tests);
         !interrupted.load(Ordering::SeqCst) && time.is_none_or(|most| started.elapsed() < most)
     };
-    let report = with_large_stack(|| search(&program, &options, &mut goes_on));
+    let report = with_large_stack(|| search(subject.searched(), &options, &mut goes_on));
     drop(steps);
-    let report = report.map_err(Failure::run)?.map_err(|error| failure(path, error))?;
+    let mut report = report.map_err(Failure::run)?.map_err(|error| failure(path, error))?;
+    report.tests.iter_mut().for_each(|test| subject.complete(test));
     write(path, &program, arguments, &report)?;
     if let Some(began) = &began {
         let mut document = document::document(path, &report, began.provenance());
@@ -338,17 +370,19 @@ fn failure(path: &Path, error: SearchError) -> Failure {
 /// there is none. The exit status is 1 if there is none.
 fn one(
     path: &Path,
-    program: &Program,
+    subject: &Subject<'_>,
     goal: &Wanted,
     arguments: &Arguments,
     options: &Options,
 ) -> Result<ExitCode, Failure> {
-    let found = with_large_stack(|| find(program, goal, arguments.avoid.as_ref(), options));
-    let report = found.map_err(Failure::run)?.map_err(|error| match error {
+    let avoid = arguments.avoid.as_ref();
+    let found = with_large_stack(|| find(subject.searched(), goal, avoid, options));
+    let mut report = found.map_err(Failure::run)?.map_err(|error| match error {
         FindError::Name(missing) => Failure::input(format!("{}: {missing}", path.display())),
         FindError::Search(error) => failure(path, error),
     })?;
-    write(path, program, arguments, &report)?;
+    report.tests.iter_mut().for_each(|test| subject.complete(test));
+    write(path, subject.program, arguments, &report)?;
     for test in &report.tests {
         print!("{}", test.stf());
     }
@@ -463,11 +497,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn conditions_to_end_are_parsed() {
+    fn conditions_to_end_and_pairs_are_parsed() {
         assert_eq!(Until::parse("coverage=95%"), Ok(Until::Coverage(95.0)));
         assert_eq!(Until::parse("1000 tests"), Ok(Until::Tests(1000)));
         assert_eq!(Until::parse("60 s"), Ok(Until::Time(Duration::from_secs(60))));
         assert_eq!(Until::parse("1.5s"), Ok(Until::Time(Duration::from_millis(1500))));
+        assert_eq!(pair("I.a=J.b"), Ok(("I.a".to_owned(), "J.b".to_owned())));
+        for wrong in ["I.a", "=J.b", "I.a="] {
+            assert!(pair(wrong).is_err(), "{wrong}");
+        }
         for wrong in ["coverage=101%", "coverage=9", "many tests", "60", ""] {
             assert!(Until::parse(wrong).is_err(), "{wrong}");
         }

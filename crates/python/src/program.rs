@@ -73,7 +73,7 @@ fn compiled(path: &Path, options: &Options) -> Result<(Option<ir::Program>, Vec<
 /// Reads a compiled program: BMv2 JSON, or the IR.
 fn read(path: &Path) -> Result<ir::Program, Fault> {
     let place = path.display().to_string();
-    let bytes = std::fs::read(path)
+    let bytes = input::read(path)
         .map_err(|error| Fault::new(Kind::Program, error.to_string()).at(place.as_str()))?;
     from_device_config(&bytes).map_err(|error| {
         Fault::new(Kind::Program, error.message().to_owned())

@@ -1,5 +1,6 @@
 //! The counters of a switch for Prometheus (text format 0.0.4).
 
+use crate::connections::Connections;
 use crate::ports::PortState;
 use crate::queue_state::Pace;
 use crate::server::Look;
@@ -16,11 +17,13 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 
-/// The time within which a client must send the header of its HTTP request.
+/// The time within which a client must send the header of its HTTP request. It has the same time
+/// to read the answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Serves the switch's counters at `/metrics` until the future is dropped.
 pub(crate) async fn serve(listener: TcpListener, look: Look) {
+    let mut connections = Connections::default();
     loop {
         let Ok((stream, _)) = listener.accept().await else {
             // No descriptors are left. Other connections will close and free some.
@@ -34,10 +37,13 @@ pub(crate) async fn serve(listener: TcpListener, look: Look) {
         });
         let mut http = http1::Builder::new();
         http.timer(TokioTimer::new()).header_read_timeout(TIMEOUT);
+        // Each connection has one answer, so that no client can make the thread that it shares with
+        // P4Runtime answer many requests in a row.
+        http.keep_alive(false);
         let connection = http.serve_connection(TokioIo::new(stream), answer);
-        tokio::spawn(async move {
-            // A client that hangs up is no error.
-            let _ = connection.await;
+        connections.serve(async move {
+            // A client that hangs up, or does not read its answer, is no error.
+            let _ = tokio::time::timeout(2 * TIMEOUT, connection).await;
         });
     }
 }

@@ -5,6 +5,7 @@
 
 mod message;
 
+use crate::connections::Connections;
 use crate::log::{Log, Verbosity};
 use message::{Parsed, parse};
 use std::fmt;
@@ -14,11 +15,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
-/// The largest number of concurrent Thrift connections. Further ones are closed immediately.
-const CONNECTIONS: usize = 64;
 /// The time that a client has for the header of its call, counted from its first byte. The client
 /// has the same time to close the connection after the answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -30,25 +28,25 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Answers Thrift clients until the future is dropped. Answers refer them to `grpc`, the address of
 /// P4Runtime.
 pub(crate) async fn serve(listener: TcpListener, grpc: SocketAddr, log: Arc<Log>) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let mut connections = Connections::default();
     loop {
         let Ok((stream, peer)) = listener.accept().await else {
             // No descriptors are left. Other connections will close and free some.
             sleep(ACCEPT_PAUSE).await;
             continue;
         };
-        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
-            let message =
-                format_args!("Thrift: {peer} is disconnected, since there are too many clients");
-            log.line(Verbosity::Warn, message);
-            continue;
-        };
-        let log = Arc::clone(&log);
-        tokio::spawn(async move {
+        let log_of_client = Arc::clone(&log);
+        let is_full = connections.serve(async move {
             // A client that hangs up needs no answer.
-            let _ = answer(stream, peer, grpc, &log).await;
-            drop(place);
+            let _ = answer(stream, peer, grpc, &log_of_client).await;
         });
+        if is_full {
+            let message = format_args!(
+                "Thrift: the oldest client is disconnected for {peer}, since there are too many \
+                 clients"
+            );
+            log.line(Verbosity::Warn, message);
+        }
     }
 }
 

@@ -5,6 +5,8 @@ use softswitch::Path;
 
 const PATH: Path = Path::Compiled;
 
+#[path = "running/accounts.rs"]
+mod accounts;
 #[path = "running/changes.rs"]
 mod changes;
 #[path = "running/devices.rs"]
@@ -21,6 +23,8 @@ mod injection;
 mod killed;
 #[path = "running/metrics.rs"]
 mod metrics;
+#[path = "running/mixture.rs"]
+mod mixture;
 #[path = "running/outcomes.rs"]
 mod outcomes;
 #[path = "running/packets.rs"]
@@ -35,6 +39,8 @@ mod queues;
 mod restart;
 #[path = "running/support.rs"]
 mod support;
+#[path = "running/traffic.rs"]
+mod traffic;
 #[path = "running/translated_ports.rs"]
 mod translated_ports;
 #[path = "running/translated_state.rs"]

@@ -11,32 +11,29 @@
 
 const PATH: softswitch::Path = softswitch::Path::Interpreter;
 
+#[path = "running/accounts.rs"]
+mod accounts;
 #[path = "running/hostile.rs"]
 mod hostile;
 #[path = "running/support.rs"]
 #[expect(dead_code, reason = "parts that only the other tests use")]
 mod support;
+#[path = "running/traffic.rs"]
+mod traffic;
 
+use accounts::{Counted, settled};
 use fastrand::Rng;
 use p4runtime::proto::v1::{
     self, entity::Entity as Kind, set_forwarding_pipeline_config_request::Action, update::Type,
     write_request::Atomicity,
 };
-use packetio::{Burst, Counters, Port, PortCounters, PortDown, Queue, Transmitted, memory};
 use softswitch::{Options, Switch};
-use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 use support::{Bench, Controller, DEVICE, Names, PROGRAM, TIMEOUT, options, pushed};
+use traffic::Ports;
 
-/// The number of ports on which packets arrive.
-const SOURCES: u32 = 2;
-/// The port that is disabled and enabled again.
-const SWITCHED: u32 = 3;
-/// The port that is removed, replaced, and goes down.
-const PASSING: u32 = 4;
 /// The allowed growth in MiB for fragmentation and for tables that fill.
 const SLACK: u64 = 48;
 
@@ -62,19 +59,15 @@ fn everything_at_once() {
     let ports = Ports::default();
     let stop = AtomicBool::new(false);
     let switch = &bench.switch;
-    let attached = |number| {
-        // The queue is short, so that few packets are in flight when the traffic ends.
-        let [near, far] = memory::line("lasting", 256);
-        switch.attach(DEVICE, number, near).expect("one queue for one worker");
-        far
-    };
-    let mut lines: Vec<_> = (1..=SWITCHED).map(attached).collect();
+    let scraped = switch.metrics_address().expect("it was asked for");
+    let mut lines = traffic::attach_lasting(switch);
     let usage = thread::scope(|scope| {
         let threads = [
-            scope.spawn(|| traffic(&mut lines, &stop, seed)),
-            scope.spawn(|| exchange(switch, &ports, &stop, seed + 1)),
+            scope.spawn(|| traffic::send(&mut lines, &stop, seed)),
+            scope.spawn(|| traffic::exchange(switch, &ports, &stop, seed + 1)),
             scope.spawn(|| control(switch, &stop, seed + 2)),
             scope.spawn(|| hostile::attack(switch.address(), &stop, seed + 3)),
+            scope.spawn(|| hostile::attack(scraped, &stop, seed + 4)),
         ];
         let usage = watched(switch, Duration::from_secs(seconds));
         stop.store(true, Ordering::Relaxed);
@@ -85,7 +78,7 @@ fn everything_at_once() {
     });
     let counted = settled(switch, &ports);
     println!("{counted:?}\nresident, in megabytes: {usage:?}");
-    counted.check();
+    check(&counted);
     assert_eq!(PANICS.load(Ordering::Relaxed), 0, "a thread panicked");
     let (early, late) = (usage[1], usage[3]);
     assert!(late <= early + SLACK, "{early} MB in the second quarter, {late} MB in the last");
@@ -114,48 +107,6 @@ fn watched(switch: &Switch, duration: Duration) -> [u64; 4] {
         assert_eq!(switch.state().len(), 1);
     }
     most
-}
-
-/// Sends packets of all kinds into the source ports and takes everything that leaves.
-fn traffic(lines: &mut [Port], stop: &AtomicBool, seed: u64) {
-    let mut random = Rng::with_seed(seed);
-    let mut burst = Burst::new(256);
-    while !stop.load(Ordering::Relaxed) {
-        for _ in 0..16 {
-            let source = random.usize(..SOURCES as usize);
-            // Lengths are mostly short, some too short for a header, and rarely long.
-            let length = match random.u64(..200) {
-                0 => 9_000,
-                1 => 1_514,
-                2..20 => 1,
-                _ => 60,
-            };
-            let mut packet = vec![random.u8(..); length];
-            packet[0] = random.u8(..);
-            lines[source].queues[0].transmit(&packet);
-        }
-        for line in &mut *lines {
-            line.queues[0].flush();
-            burst.clear();
-            line.queues[0].receive(&mut burst).expect("a line is never down");
-        }
-        thread::sleep(Duration::from_micros(500));
-    }
-}
-
-/// Disables and enables one port, while another port appears, goes down, returns and is replaced.
-fn exchange(switch: &Switch, ports: &Ports, stop: &AtomicBool, seed: u64) {
-    let mut random = Rng::with_seed(seed);
-    while !stop.load(Ordering::Relaxed) {
-        match random.u64(..6) {
-            0 => drop(switch.detach(DEVICE, PASSING)),
-            1 | 2 => switch.attach(DEVICE, PASSING, ports.open()).expect("one queue"),
-            3 => ports.is_up.store(random.u64(..3) > 0, Ordering::Relaxed),
-            4 => assert!(switch.set_port_enabled(DEVICE, SWITCHED, random.bool())),
-            _ => switch.set_port_link(DEVICE, SWITCHED, random.bool()),
-        }
-        thread::sleep(Duration::from_millis(random.u64(..20)));
-    }
 }
 
 /// Runs controllers, both consecutive and concurrent ones.
@@ -343,150 +294,18 @@ impl<'a> Control<'a> {
     }
 }
 
-/// The ports that were created during the run.
-#[derive(Default)]
-struct Ports {
-    is_up: Arc<AtomicBool>,
-    counters: Mutex<Vec<Arc<PortCounters>>>,
-}
-
-impl Ports {
-    /// Opens a port that is up while `is_up` is set. Its other end is not connected.
-    fn open(&self) -> Port {
-        let [near, _far] = memory::line("passing", 64);
-        let mut queues = near.queues;
-        let queue = Passing {
-            queue: queues.remove(0),
-            is_up: Arc::clone(&self.is_up),
-            counters: Arc::clone(&near.counters),
-        };
-        self.counters.lock().expect("no thread panics").push(Arc::clone(&near.counters));
-        Port { queues: vec![Box::new(queue)], ..near }
-    }
-
-    fn counters(&self) -> Vec<Counters> {
-        self.counters.lock().expect("no thread panics").iter().map(|one| one.values()).collect()
-    }
-}
-
-#[derive(Debug)]
-struct Passing {
-    queue: Box<dyn Queue>,
-    is_up: Arc<AtomicBool>,
-    counters: Arc<PortCounters>,
-}
-
-impl Queue for Passing {
-    fn receive(&mut self, burst: &mut Burst) -> Result<usize, PortDown> {
-        if self.reopen() {
-            return self.queue.receive(burst);
-        }
-        let cause = std::io::ErrorKind::NetworkDown.into();
-        Err(PortDown { port: "passing".to_owned(), cause })
-    }
-
-    fn transmit(&mut self, packet: &[u8]) -> Transmitted {
-        if self.reopen() {
-            return self.queue.transmit(packet);
-        }
-        self.counters.transmit_dropped(1);
-        Transmitted::Down
-    }
-
-    fn flush(&mut self) -> bool {
-        self.queue.flush()
-    }
-
-    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        None
-    }
-
-    fn reopen(&mut self) -> bool {
-        self.is_up.load(Ordering::Relaxed)
-    }
-}
-
-/// The sums of packets by outcome.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Counted {
-    received: u64,
-    packet_outs: u64,
-    processed: u64,
-    without_output: u64,
-    faults: u64,
-    transmitted: u64,
-    transmit_dropped: u64,
-    no_such_port: u64,
-    port_disabled: u64,
-    packet_ins: u64,
-}
-
-impl Counted {
-    fn of(switch: &Switch, ports: &Ports) -> Self {
-        let device = switch.state().remove(0);
-        let lasting = device.ports.iter().filter(|port| port.number != PASSING);
-        let counters: Vec<_> = lasting.map(|port| port.counters).chain(ports.counters()).collect();
-        let sum = |value: fn(&Counters) -> u64| counters.iter().map(value).sum();
-        Self {
-            received: sum(|one| one.received_packets),
-            packet_outs: device.activity.packet_outs - device.activity.packet_outs_dropped,
-            processed: device.packets.received,
-            without_output: device.packets.without_output,
-            faults: device.packets.errors.values().sum(),
-            transmitted: sum(|one| one.transmitted_packets),
-            transmit_dropped: sum(|one| one.transmit_dropped + one.bad_length),
-            no_such_port: device.activity.no_such_port,
-            port_disabled: device.activity.port_disabled,
-            packet_ins: device.activity.packet_ins,
-        }
-    }
-
-    fn arrived(&self) -> u64 {
-        self.received + self.packet_outs
-    }
-
-    /// Returns the number of packets whose end was counted: sent, dropped or refused.
-    fn left(&self) -> u64 {
-        let sent = self.transmitted + self.transmit_dropped + self.packet_ins;
-        let refused = self.no_such_port + self.port_disabled;
-        sent + refused + self.without_output + self.faults
-    }
-
-    fn is_balanced(&self) -> bool {
-        self.arrived() == self.processed && self.processed == self.left()
-    }
-
-    /// Checks that every packet is accounted for. The program produces at most one packet from
-    /// each.
-    fn check(&self) {
-        assert_eq!(self.arrived(), self.processed, "came in");
-        assert_eq!(self.processed, self.left(), "went out");
-        for (count, what) in [
-            (self.packet_outs, "packet-outs"),
-            (self.transmitted, "packets that left"),
-            (self.transmit_dropped, "packets that found a port full or down"),
-            (self.no_such_port, "packets for a port that was gone"),
-            (self.port_disabled, "packets for a port that was off"),
-            (self.packet_ins, "packet-ins"),
-        ] {
-            assert!(count > 0, "there were no {what}: the test has lost its point");
-        }
-    }
-}
-
-/// Returns the counts once no packet moves any more and none is in flight. A busy machine may hold
-/// a worker for longer than the interval between two looks, in the middle of a burst.
-fn settled(switch: &Switch, ports: &Ports) -> Counted {
-    let start = Instant::now();
-    let mut before = Counted::default();
-    loop {
-        let now = Counted::of(switch, ports);
-        if now == before && (now.is_balanced() || start.elapsed() > TIMEOUT) {
-            return now;
-        }
-        assert!(start.elapsed() < 2 * TIMEOUT, "{now:?}");
-        before = now;
-        thread::sleep(Duration::from_millis(300));
+/// Checks that every packet is accounted for, and that there were packets of all outcomes.
+fn check(counted: &Counted) {
+    counted.check();
+    for (count, what) in [
+        (counted.packet_outs, "packet-outs"),
+        (counted.transmitted, "packets that left"),
+        (counted.transmit_dropped, "packets that found a port full or down"),
+        (counted.no_such_port, "packets for a port that was gone"),
+        (counted.port_disabled, "packets for a port that was off"),
+        (counted.packet_ins, "packet-ins"),
+    ] {
+        assert!(count > 0, "there were no {what}: the test has lost its point");
     }
 }
 

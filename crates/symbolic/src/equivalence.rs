@@ -2,29 +2,32 @@
 //! packets and all configurations. Otherwise, a packet and a configuration for which they differ.
 //!
 //! Both programs are executed on the same packet, or on the same sequence of packets. The control
-//! plane writes the same contents into tables, registers and sessions that have the same name in
-//! both (module `pairing`). The solver then looks for any packet and configuration. They have a
-//! layout: the ways in which both programs dispose of the packet, the headers that they emit, and
-//! the lengths of these. With the layout fixed, the outputs of each program are a list of terms. If
-//! these lists cannot differ, the layout is excluded and another one is examined, until there is
-//! none left.
+//! plane writes the same contents into tables that are paired (module `tables`), and into registers
+//! and sessions that have the same name in both (module `pairing`). The solver then looks for any
+//! packet and configuration. They have a layout: the ways in which both programs dispose of the
+//! packet, the headers that they emit, and the lengths of these. With the layout fixed, the outputs
+//! of each program are a list of terms. If these lists cannot differ, the layout is excluded and
+//! another one is examined, until there is none left.
 //!
 //! Bits that are undefined in one of the programs do not count as a difference.
 
 mod layout;
 mod pairing;
+mod tables;
+
+pub use tables::{PairError, TablePairs};
 
 use crate::evaluate::{Evaluation, KnownBits, Model};
 use crate::execute::{Bounds, Execution, Hashed, execute, execute_beside};
 use crate::expected;
-use crate::generated::{Exchange, Output, Test};
+use crate::generated::{self, Exchange, Output, Test};
 use crate::query::{Answer, Context, Fill, Settings};
-use crate::realise::{Losing, Unrealised, Written, realise};
+use crate::realise::{Losing, Realised, Unrealised, Written, realise, translated, translated_call};
 use crate::restriction::Restrictions;
 use crate::search::{Options, SearchError};
 use crate::term::{Operation, Source, Term, Terms};
-use ir::Program;
 use ir::bits::Bits;
+use ir::{Program, TableId};
 use layout::{Layout, Sent};
 use pairing::Paired;
 
@@ -63,7 +66,7 @@ pub struct Difference {
 }
 
 /// Compares two programs on sequences of up to `options.packets` packets. Each packet passes
-/// through a program at most `options.passes` times.
+/// through a program at most `options.passes` times. Tables of the same name have the same entries.
 ///
 /// # Errors
 ///
@@ -74,11 +77,28 @@ pub fn equivalent(
     second: &Program,
     options: &Options,
 ) -> Result<Equivalence, SearchError> {
-    let bounds = Bounds { packets: options.packets, passes: options.passes, until: None };
+    equivalent_with(first, second, &TablePairs::by_name(first, second), options)
+}
+
+/// Compares two programs like [`equivalent`], but paired tables have the same entries, whatever
+/// their names are.
+///
+/// # Errors
+///
+/// Returns an error if a program cannot be executed symbolically, or if the solver's answer is
+/// wrong.
+pub fn equivalent_with(
+    first: &Program,
+    second: &Program,
+    tables: &TablePairs,
+    options: &Options,
+) -> Result<Equivalence, SearchError> {
+    let bounds = Bounds { has_groups: true, ..options.bounds(options.packets) };
     let mut left = execute(first, bounds)?;
-    let mut right = execute_beside(second, bounds, &mut left, SECOND)?;
+    let names = tables.names([first, second]);
+    let mut right = execute_beside(second, bounds, &mut left, (SECOND, names))?;
     let mut terms = std::mem::take(&mut right.terms);
-    let paired = pairing::pair(&mut terms, [(first, &left), (second, &right)]);
+    let paired = pairing::pair(&mut terms, [(first, &left), (second, &right)], tables);
     let lemmas = equal_hashes(&mut terms, [&left.hashes, &right.hashes]);
     left.terms = terms;
     let Paired { assumed, selected_apart } = match paired {
@@ -100,6 +120,7 @@ pub fn equivalent(
         programs: [first, second],
         restrictions: [Restrictions::new(first), Restrictions::new(second)],
         executions: [left, right],
+        tables,
         selected_apart,
         context,
         undecided: None,
@@ -112,6 +133,7 @@ struct Comparison<'p> {
     restrictions: [Restrictions; 2],
     /// The executions of the two programs. The first one holds the terms of both.
     executions: [Execution; 2],
+    tables: &'p TablePairs,
     /// The conditions under which the programs select members of action selectors by different
     /// values.
     selected_apart: Vec<Term>,
@@ -149,20 +171,23 @@ impl Comparison<'_> {
     /// packets, records the reason.
     fn not_followed(&mut self) -> Result<Term, SearchError> {
         let cuts = self.executions.iter().flat_map(|one| &one.cuts);
-        let mut cuts: Vec<(Term, String)> = cuts
+        let cuts: Vec<(Term, String, bool)> = cuts
             .map(|cut| {
-                (cut.guard, format!("packets are not followed to their end ({})", cut.reason))
+                let what = if cut.is_followed {
+                    "packets are not followed for all entries"
+                } else {
+                    "packets are not followed to their end"
+                };
+                (cut.guard, format!("{what} ({})", cut.reason), cut.is_followed)
             })
             .collect();
-        let selected_apart = std::mem::take(&mut self.selected_apart);
-        let reason = "members of action selectors that are selected by different values are not \
-                      compared";
-        cuts.push((self.terms().any(&selected_apart), reason.to_owned()));
         let mut reached = Vec::new();
-        for (guard, reason) in cuts {
+        for (guard, reason, is_followed) in cuts {
             if !matches!(self.solve(&[guard])?, Answer::Unsat(_)) {
                 self.give_up(reason);
-                reached.push(guard);
+                if !is_followed {
+                    reached.push(guard);
+                }
             }
         }
         Ok(self.terms().any(&reached))
@@ -216,8 +241,12 @@ impl Comparison<'_> {
             }
         };
         let wanted = [layout.conditions.as_slice(), &[differs, followed]].concat();
-        match self.solve(&wanted)? {
-            Answer::Unsat(_) => self.exclude(&layout.conditions),
+        let together = self.selected_together();
+        match self.solve(&[wanted.as_slice(), &[together]].concat())? {
+            Answer::Unsat(_) => {
+                self.compare_groups(&wanted, together)?;
+                self.exclude(&layout.conditions);
+            }
             Answer::OutOfBudget(limit) => {
                 self.give_up(limit.to_string());
                 self.exclude(&layout.conditions);
@@ -225,7 +254,7 @@ impl Comparison<'_> {
             Answer::Model(model) => match self.difference(model.clone()) {
                 Ok(Some(difference)) => return Ok(Some(difference)),
                 Ok(None) | Err(Unrealised::Unknown) => {
-                    let conditions = [layout.conditions.as_slice(), &[followed]].concat();
+                    let conditions = [layout.conditions.as_slice(), &[followed, together]].concat();
                     let found = self.difference_in_known(model, &all_outputs, &conditions)?;
                     if found.is_some() {
                         return Ok(found);
@@ -247,6 +276,31 @@ impl Comparison<'_> {
             },
         }
         Ok(None)
+    }
+
+    /// Returns the condition under which lookups that hit the same entry select the same member of
+    /// its group.
+    fn selected_together(&mut self) -> Term {
+        let apart = self.selected_apart.clone();
+        let terms = self.terms();
+        let any = terms.any(&apart);
+        terms.not(any)
+    }
+
+    /// Gives up if the outputs differ under the conditions `wanted`, which they do only if lookups
+    /// select different members of a group. A hash might select the same member for them.
+    fn compare_groups(&mut self, wanted: &[Term], together: Term) -> Result<(), SearchError> {
+        if self.terms().truth_of(together) == Some(true) {
+            return Ok(());
+        }
+        let reason = "outputs differ only for members of action selectors that are selected by \
+                      different values";
+        match self.solve(wanted)? {
+            Answer::Unsat(_) => {}
+            Answer::OutOfBudget(limit) => self.give_up(limit.to_string()),
+            Answer::Model(_) => self.give_up(reason.to_owned()),
+        }
+        Ok(())
     }
 
     /// Asserts that not all of these conditions hold together.
@@ -334,48 +388,111 @@ impl Comparison<'_> {
         let (Some(last_of_first), Some(last_of_second)) = (first.pop(), second.pop()) else {
             return Ok(None);
         };
-        let written = [self.realised(0, &mut known)?, self.realised(1, &mut known)?];
-        let mut test = Test {
-            number: 1,
-            goal: "the programs differ".to_owned(),
+        let realised = [self.realised(0, &mut known)?, self.realised(1, &mut known)?];
+        let of = |side: usize, earlier: &[Exchange], last: &Exchange| {
+            let written = self.configuration(side, &realised)?;
+            let Written { expire_times, entries, defaults, registers, sessions, groups } = written;
+            Some(Test {
+                number: 1,
+                goal: "the programs differ".to_owned(),
+                expire_times,
+                entries,
+                defaults,
+                registers,
+                sessions,
+                groups,
+                earlier: earlier.to_vec(),
+                seconds: last.seconds,
+                port: last.port,
+                packet: last.packet.clone(),
+                outputs: last.outputs.clone(),
+            })
+        };
+        // A configuration of both may change what one of them does, if an entry that was made for
+        // the other one matches its keys.
+        let tests = (of(0, first, &last_of_first), of(1, second, &last_of_second));
+        let (Some(first), Some(second)) = tests else { return Err(Unrealised::Unknown) };
+        Ok(Some(Difference { first, second }))
+    }
+
+    /// Returns what the control plane writes for the program `side` of the two: what realises the
+    /// model in this program, and what realises it in the other one, in this program's names.
+    /// Returns `None` if the latter changes what packets find in this program.
+    fn configuration(&self, side: usize, realised: &[Realised; 2]) -> Option<Written> {
+        let program = self.programs[side];
+        let mut all = Written {
             expire_times: Vec::new(),
             entries: Vec::new(),
             defaults: Vec::new(),
             registers: Vec::new(),
             sessions: Vec::new(),
             groups: Vec::new(),
-            earlier: Vec::new(),
-            seconds: last_of_first.seconds,
-            port: last_of_first.port,
-            packet: last_of_first.packet,
-            outputs: Vec::new(),
         };
-        for Written { expire_times, entries, defaults, registers, sessions, groups } in written {
-            add_missing(&mut test.expire_times, expire_times);
-            add_missing(&mut test.entries, entries);
-            add_missing(&mut test.defaults, defaults);
-            add_missing(&mut test.registers, registers);
-            add_missing(&mut test.sessions, sessions);
-            add_missing(&mut test.groups, groups);
+        for (from, Realised { written, .. }) in realised.iter().enumerate() {
+            for entry in &written.entries {
+                let mut entry = entry.clone();
+                if from != side {
+                    let found = self.counterpart(side, &entry.table, &entry.action.name);
+                    let Some((id, position)) = found else { continue };
+                    let table = program.tables.get(id.index())?;
+                    // A table with other keys is one that this program does not look up.
+                    let other = translated(program, table, position, &entry);
+                    let Some(other) = other else { continue };
+                    if realised[side].is_changed_by(id.index(), &other) {
+                        return None;
+                    }
+                    entry = other;
+                }
+                if !all.entries.iter().any(|known| known.is_equal_but_for_member(&entry)) {
+                    all.entries.push(entry);
+                }
+            }
+            for default in &written.defaults {
+                let mut default = default.clone();
+                if from != side {
+                    let found = self.counterpart(side, &default.table, &default.action.name);
+                    let Some((id, position)) = found else { continue };
+                    let table = program.tables.get(id.index())?;
+                    let action = translated_call(program, table, position, &default.action)?;
+                    default = generated::Default { table: table.name.clone(), action };
+                }
+                add_missing(&mut all.defaults, vec![default]);
+            }
+            add_missing(&mut all.expire_times, written.expire_times.clone());
+            add_missing(&mut all.registers, written.registers.clone());
+            add_missing(&mut all.sessions, written.sessions.clone());
+            add_missing(&mut all.groups, written.groups.clone());
         }
-        let of = |side: usize, earlier: &[Exchange], outputs: Vec<Output>| {
-            let program = self.programs[side];
-            let has_table = |name: &str| program.tables.iter().any(|table| table.name == name);
-            let has_extern = |name: &str| program.externs.iter().any(|one| one.name == name);
-            let mut test = Test { earlier: earlier.to_vec(), outputs, ..test.clone() };
-            test.entries.retain(|entry| has_table(&entry.table));
-            test.defaults.retain(|default| has_table(&default.table));
-            test.registers.retain(|cell| has_extern(&cell.register));
-            test
-        };
-        Ok(Some(Difference {
-            first: of(0, first, last_of_first.outputs),
-            second: of(1, second, last_of_second.outputs),
-        }))
+        all.registers.retain(|cell| program.externs.iter().any(|one| one.name == cell.register));
+        let members = all.entries.iter_mut().filter_map(|entry| entry.member.as_mut());
+        for (number, member) in (1..).zip(members) {
+            member.member = number;
+        }
+        Some(all)
+    }
+
+    /// Returns the table of the program `side` that has the same entries as a table of the other
+    /// program, with the position there of an action of the other program. Returns `None` if there
+    /// is no such table or action. If both programs look up the table, the action is one that both
+    /// tables have, since that is assumed.
+    fn counterpart(&self, side: usize, table: &str, action: &str) -> Option<(TableId, usize)> {
+        let from = 1 - side;
+        let program = self.programs[from];
+        let mut tables = (0_u32..).map(TableId).zip(&program.tables);
+        let (id, table) = tables.find(|(_, one)| one.name == table)?;
+        let pair = self.tables.of(from, id)?;
+        let position = table.actions.iter().position(|reference| {
+            let found = program.actions.get(reference.action.index());
+            found.is_some_and(|found| found.name == action)
+        })?;
+        let actions = pair.actions(self.programs).into_iter();
+        let mut positions = actions.map(|(first, second)| [first, second]);
+        let found = positions.find(|positions| positions[from] == position)?;
+        Some((pair.tables[side], found[side]))
     }
 
     /// Returns what the control plane writes for the program `side` of the two.
-    fn realised(&mut self, side: usize, known: &mut KnownBits) -> Result<Written, Unrealised> {
+    fn realised(&mut self, side: usize, known: &mut KnownBits) -> Result<Realised, Unrealised> {
         let [left, right] = &mut self.executions;
         let [first, second] = &self.restrictions;
         if side == 0 {

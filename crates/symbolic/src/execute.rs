@@ -120,6 +120,10 @@ pub(crate) struct Cut {
     /// Whether the packets were followed to the end of a pass through the program, and only their
     /// next pass is not.
     pub(crate) is_between_passes: bool,
+    /// Whether packets are followed nevertheless. What a test says of them is right, since it holds
+    /// for the entries of the test. But with entries that no test has, packets may do something
+    /// else, so that nothing is proved.
+    pub(crate) is_followed: bool,
 }
 
 /// Bits that a deparser emits.
@@ -233,6 +237,12 @@ pub(crate) struct Bounds {
     pub(crate) packets: u32,
     /// The largest number of passes of each packet through the program.
     pub(crate) passes: u32,
+    /// Whether tables have no entries and default actions but those in the source, and those that
+    /// packets write.
+    pub(crate) only_source_entries: bool,
+    /// Whether lookups that hit the same entry may run the actions of different members of its
+    /// group, if they select a member by different values. Tests have groups of one member.
+    pub(crate) has_groups: bool,
     /// The time at which the execution is abandoned; `None` for no limit.
     pub(crate) until: Option<Instant>,
 }
@@ -262,8 +272,9 @@ pub(crate) fn execute_with_boundaries(
 }
 
 /// Executes a second program on the same packets as another execution, and takes over the terms of
-/// that one. A lookup with the same keys has the same outcome in both programs, and thus the same
-/// inputs. The other inputs that a test chooses are numbered from `first` on.
+/// that one. A lookup with the same keys has the same outcome in paired tables, and thus the same
+/// inputs: `paired` has the name of the other program's table for the tables of this program. The
+/// other inputs that a test chooses are numbered from `first` on.
 ///
 /// Inputs that the language leaves undefined are numbered in the same way in both executions, which
 /// therefore share them. This does not hide differences: if the programs transmit the same packets
@@ -278,18 +289,21 @@ pub(crate) fn execute_beside(
     program: &Program,
     bounds: Bounds,
     other: &mut Execution,
-    first: u64,
+    (first, paired): (u64, BTreeMap<String, String>),
 ) -> Result<Execution, Unsupported> {
     let terms = std::mem::take(&mut other.terms);
     let mut executor = Executor::new(program, terms, first)?;
     executor.configured = std::mem::take(&mut other.configured);
     executor.is_second = true;
+    executor.paired = paired;
     run(executor, bounds)
 }
 
 /// Executes the program of an executor.
 fn run(mut executor: Executor<'_>, bounds: Bounds) -> Result<Execution, Unsupported> {
     executor.until = bounds.until;
+    executor.only_source_entries = bounds.only_source_entries;
+    executor.has_groups = bounds.has_groups;
     executor.start_clock(bounds.packets);
     let mut earlier = Vec::new();
     let mut last = executor.receive(0, bounds.passes)?;
@@ -332,6 +346,11 @@ pub(crate) struct Executor<'p> {
     program: &'p Program,
     /// The time after which no packet is followed further, because the execution is abandoned.
     until: Option<Instant>,
+    /// Whether tables have no entries and default actions but those in the source, and those that
+    /// packets write.
+    only_source_entries: bool,
+    /// Whether groups of action selectors have several members.
+    has_groups: bool,
     terms: Terms,
     shapes: Shapes<'p>,
     goals: Goals,
@@ -385,6 +404,9 @@ pub(crate) struct Executor<'p> {
     configured: Configured,
     /// Whether the program is the second one of a comparison.
     is_second: bool,
+    /// The name of the first program's table that has the same entries, for each table of the
+    /// second program of a comparison that has such a table.
+    paired: BTreeMap<String, String>,
     copies: Vec<Copied>,
     events: Vec<(Event, Term)>,
     errors: Vec<(Term, Term)>,
@@ -424,6 +446,8 @@ impl<'p> Executor<'p> {
         Ok(Self {
             program,
             until: None,
+            only_source_entries: false,
+            has_groups: false,
             terms,
             goals: Goals::new(program),
             boundaries: None,
@@ -457,6 +481,7 @@ impl<'p> Executor<'p> {
             member_widths: [32, 16],
             configured: Configured::default(),
             is_second: false,
+            paired: BTreeMap::new(),
             copies: Vec::new(),
             events: Vec::new(),
             errors: Vec::new(),
@@ -588,7 +613,22 @@ impl<'p> Executor<'p> {
     fn cut(&mut self, guard: Term, reason: impl Into<String>, location: Option<Location>) {
         if self.terms.truth_of(guard) != Some(false) {
             let reason = reason.into();
-            self.cuts.push(Cut { guard, reason, location, is_between_passes: false });
+            let (is_between_passes, is_followed) = (false, false);
+            self.cuts.push(Cut { guard, reason, location, is_between_passes, is_followed });
+        }
+    }
+
+    /// Records that packets may do something else with entries that no test has, and why. They are
+    /// followed nevertheless.
+    fn doubt(&mut self, guard: Term, reason: &str) {
+        if self.terms.truth_of(guard) != Some(false) {
+            self.cuts.push(Cut {
+                guard,
+                reason: reason.to_owned(),
+                location: None,
+                is_between_passes: false,
+                is_followed: true,
+            });
         }
     }
 
@@ -600,7 +640,13 @@ impl<'p> Executor<'p> {
                 1 => "a packet that enters the program again, or a copy of it".to_owned(),
                 more => format!("more than {more} passes of a packet"),
             };
-            self.cuts.push(Cut { guard, reason, location: None, is_between_passes: true });
+            self.cuts.push(Cut {
+                guard,
+                reason,
+                location: None,
+                is_between_passes: true,
+                is_followed: false,
+            });
         }
     }
 

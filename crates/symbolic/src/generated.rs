@@ -202,6 +202,18 @@ pub(crate) fn hexadecimal(bits: &Bits) -> String {
     format!("{:#x}", bits.cast(bits.width(), false))
 }
 
+impl Entry {
+    /// Returns whether two entries are equal, whatever the numbers of their members are.
+    pub(crate) fn is_equal_but_for_member(&self, other: &Self) -> bool {
+        let Self { table, priority, matches, action, member } = self;
+        *table == other.table
+            && *priority == other.priority
+            && *matches == other.matches
+            && *action == other.action
+            && member.is_some() == other.member.is_some()
+    }
+}
+
 impl Call {
     fn stf(&self) -> String {
         let arguments = self.arguments.iter().map(|(name, value)| format!("{name}:{value}"));

@@ -46,6 +46,7 @@ pub mod evaluate;
 mod execute;
 mod expected;
 pub mod generated;
+pub mod given;
 pub mod goals;
 pub mod hash;
 mod packet;

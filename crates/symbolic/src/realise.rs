@@ -32,6 +32,29 @@ pub(crate) struct Written {
     pub(crate) groups: Vec<Group>,
 }
 
+/// What the control plane writes, with the lookups for which it does.
+pub(crate) struct Realised {
+    pub(crate) written: Written,
+    /// The entries that lookups hit.
+    made: Vec<Made>,
+    looked_up: Vec<Looked>,
+}
+
+impl Realised {
+    /// Returns whether an additional entry of the table at position `table` may match a key that
+    /// packets look up, although no equal entry was made for that key.
+    pub(crate) fn is_changed_by(&self, table: usize, entry: &Entry) -> bool {
+        self.looked_up.iter().filter(|looked| looked.table == table).any(|looked| {
+            let own = looked.outcome.and_then(|at| self.made.get(at));
+            let matches = entry.matches.iter().all(|one| {
+                let key = looked.keys.get(one.position);
+                key.is_some_and(|key| field_of(&one.matched).may_match(key))
+            });
+            matches && !own.is_some_and(|own| own.entry.is_equal_but_for_member(entry))
+        })
+    }
+}
+
 /// The reason why no configuration realises the outcomes of a model.
 pub(crate) enum Unrealised {
     /// The outcome of a lookup depends on undefined values.
@@ -81,7 +104,7 @@ pub(crate) fn realise(
     execution: &Execution,
     known: &mut KnownBits,
     losing: Losing,
-) -> Result<Written, Unrealised> {
+) -> Result<Realised, Unrealised> {
     let mut made: Vec<Made> = Vec::new();
     let mut looked_up: Vec<Looked> = Vec::new();
     let mut members = 0;
@@ -138,14 +161,64 @@ pub(crate) fn realise(
         Losing::Present => losing::losing(program, restrictions, &made, &looked_up),
     };
     let (sessions, groups) = copies(execution, known)?;
-    Ok(Written {
+    let written = Written {
         expire_times: expire_times(execution, known)?,
         sessions,
         groups,
-        entries: made.into_iter().map(|made| made.entry).chain(beaten).collect(),
+        entries: made.iter().map(|made| made.entry.clone()).chain(beaten).collect(),
         defaults: defaults(program, restrictions, execution, known)?,
         registers: registers(program, execution, known)?,
+    };
+    Ok(Realised { written, made, looked_up })
+}
+
+/// Returns an entry of another program as an entry of `table`, with the action at `position`.
+/// Returns `None` if the table does not have the keys of the entry, or not the action.
+pub(crate) fn translated(
+    program: &Program,
+    table: &Table,
+    position: usize,
+    entry: &Entry,
+) -> Option<Entry> {
+    let mut matches = Vec::with_capacity(entry.matches.len());
+    for Match { position, matched, .. } in &entry.matches {
+        let key = table.keys.get(*position)?;
+        let value = written(program, key, &field_of(matched))?;
+        let (position, matched) = (*position, matched.clone());
+        matches.push(Match { key: key.name.clone(), value, position, matched });
+    }
+    Some(Entry {
+        table: table.name.clone(),
+        priority: entry.priority,
+        matches,
+        action: translated_call(program, table, position, &entry.action)?,
+        member: profile(program, table).map(|profile| Member { profile, member: 0 }),
     })
+}
+
+/// Returns a call of another program's action as a call of the action at `position` of `table`.
+pub(crate) fn translated_call(
+    program: &Program,
+    table: &Table,
+    position: usize,
+    call: &Call,
+) -> Option<Call> {
+    let reference = table.actions.get(position)?;
+    let action = program.actions.get(reference.action.index())?;
+    let parameters = action.control_plane_parameters().zip(&call.arguments);
+    let arguments =
+        parameters.map(|(parameter, (_, value))| (parameter.name.clone(), value.clone()));
+    Some(Call { name: action.name.clone(), arguments: arguments.collect() })
+}
+
+/// Returns the name of the action profile or selector of a table; `None` if it has none.
+fn profile(program: &Program, table: &Table) -> Option<String> {
+    match table.implementation {
+        Some(TableImplementation::ActionProfile(id) | TableImplementation::ActionSelector(id)) => {
+            program.externs.get(id.index()).map(|profile| profile.name.clone())
+        }
+        None => None,
+    }
 }
 
 fn entry(
@@ -201,18 +274,12 @@ fn entry(
             matches.push(Match { key: key.name.clone(), value, position: *position, matched });
         }
     }
-    let profile = match table.implementation {
-        Some(TableImplementation::ActionProfile(id) | TableImplementation::ActionSelector(id)) => {
-            program.externs.get(id.index()).map(|profile| profile.name.clone())
-        }
-        None => None,
-    };
     let entry = Entry {
         table: table.name.clone(),
         priority: has_priority.then_some(found.priority.unwrap_or(PRIORITY)),
         matches,
         action,
-        member: profile.map(|profile| Member { profile, member: 0 }),
+        member: profile(program, table).map(|profile| Member { profile, member: 0 }),
     };
     Ok(Made { table: id, fields: found.fields, positions, entry })
 }
@@ -267,7 +334,7 @@ fn field(key: &Key, value: &Known) -> Result<Field, Unknown> {
 }
 
 /// Returns the match of a key as STF scripts write it, or `None` if the entry leaves the key out.
-fn written(program: &Program, key: &Key, field: &Field) -> Option<String> {
+pub(crate) fn written(program: &Program, key: &Key, field: &Field) -> Option<String> {
     let text = |bits: &Bits| digits(&of_field(program, key, bits));
     Some(match field {
         Field::Any => return None,
@@ -287,6 +354,16 @@ fn matched_by(field: &Field) -> Option<Matched> {
         Field::Lpm { value, prefix } => Matched::Lpm { value, prefix },
         Field::Ternary { value, mask } => Matched::Ternary { value, mask },
     })
+}
+
+/// Returns the values of a key as an entry's field.
+pub(crate) fn field_of(matched: &Matched) -> Field {
+    match matched.clone() {
+        Matched::Exact(value) => Field::Exact(value),
+        Matched::Range { low, high } => Field::Range { low, high },
+        Matched::Lpm { value, prefix } => Field::Lpm { value, prefix },
+        Matched::Ternary { value, mask } => Field::Ternary { value, mask },
+    }
 }
 
 fn call(

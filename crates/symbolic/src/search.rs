@@ -18,7 +18,7 @@ pub use worst::{
 };
 
 use crate::evaluate::{KnownBits, Model};
-use crate::execute::{Cut, Execution, Unsupported};
+use crate::execute::{Bounds, Cut, Execution, Unsupported};
 use crate::expected;
 use crate::generated::Test;
 use crate::goals::{Goal, place};
@@ -26,7 +26,7 @@ use crate::packet::LENGTH_BITS;
 use crate::query::{Answer, Context, Fill, QueryError, Settings};
 use crate::realise::{Losing, Unrealised, Written, realise};
 use crate::restriction::Restrictions;
-use crate::term::{InputId, Operation, Term};
+use crate::term::{InputId, Operation, Term, Terms};
 use ir::Program;
 use ir::bits::Bits;
 use std::time::Instant;
@@ -50,6 +50,9 @@ pub struct Options {
     /// Whether tests leave registers, and tables to which packets add entries (PNA), in their
     /// initial state. They then contain only what the program and its packets write.
     pub starts_fresh: bool,
+    /// Whether tables have no entries and default actions but those in the source, and those that
+    /// packets write. Tests then add none.
+    pub only_source_entries: bool,
     /// Whether to generate tests that reveal more faults: additional tests at the boundaries of
     /// comparisons, packets that preferably leave the switch and hit entries, and entries that must
     /// lose against others.
@@ -72,11 +75,25 @@ impl std::default::Default for Options {
             passes: 3,
             packets: 1,
             starts_fresh: false,
+            only_source_entries: false,
             boundaries: false,
             tests: None,
             coverage: 100.0,
             conflicts: 20_000,
             threads: 1,
+        }
+    }
+}
+
+impl Options {
+    /// Returns the limits of an execution on this number of packets.
+    pub(crate) fn bounds(&self, packets: u32) -> Bounds {
+        Bounds {
+            packets,
+            passes: self.passes,
+            only_source_entries: self.only_source_entries,
+            has_groups: false,
+            until: None,
         }
     }
 }
@@ -238,6 +255,27 @@ fn with_times(execution: &mut Execution, ordinary: Vec<Vec<Term>>) -> Vec<Vec<Te
     all
 }
 
+/// Records that timeouts which the control plane gives to single entries might lead further.
+fn doubt_idle_entries(execution: &mut Execution) {
+    for guard in std::mem::take(&mut execution.times.idle) {
+        execution.cuts.push(Cut {
+            guard,
+            reason: "an entry to which the control plane may give a timeout".to_owned(),
+            location: None,
+            is_between_passes: false,
+            is_followed: true,
+        });
+    }
+}
+
+/// Returns the condition under which all packets are followed to their end.
+fn followed(terms: &mut Terms, cuts: &[Cut]) -> Term {
+    let guards = cuts.iter().filter(|cut| !cut.is_followed).map(|cut| cut.guard);
+    let guards: Vec<Term> = guards.collect();
+    let cut = terms.any(&guards);
+    terms.not(cut)
+}
+
 /// The number of models of one goal that may violate the constraints of the program before the goal
 /// is given up.
 const MAXIMUM_EXCLUDED: usize = 64;
@@ -254,6 +292,7 @@ impl<'p> Search<'p> {
             fill: Fill::Random(options.seed),
             ..Settings::default()
         };
+        doubt_idle_entries(&mut execution);
         let mut context = Context::new(settings);
         for condition in &execution.assumptions {
             context.assert(&execution.terms, *condition);
@@ -297,9 +336,7 @@ impl<'p> Search<'p> {
         }
         let with_entries = [&short[..], &unchanged].concat();
         let ordinary = vec![usual, accepted, simple, with_entries, short];
-        let reached: Vec<Term> = execution.cuts.iter().map(|cut| cut.guard).collect();
-        let cut = terms.any(&reached);
-        let followed = terms.not(cut);
+        let followed = followed(terms, &execution.cuts);
         let mut wishes = with_times(&mut execution, ordinary);
         wishes.push(Vec::new());
         let chosen = execution.terms.chosen_inputs().collect();
@@ -351,9 +388,7 @@ impl<'p> Search<'p> {
             }
         }
         self.cuts = reached;
-        let guards: Vec<Term> = self.cuts.iter().map(|cut| cut.guard).collect();
-        let cut = self.execution.terms.any(&guards);
-        self.followed = self.execution.terms.not(cut);
+        self.followed = followed(&mut self.execution.terms, &self.cuts);
         Ok(())
     }
 
@@ -485,7 +520,7 @@ impl<'p> Search<'p> {
         }
         let restrictions = &self.restrictions;
         let losing = if self.options.boundaries { Losing::Present } else { Losing::Absent };
-        let written = realise(self.program, restrictions, &self.execution, &mut known, losing)?;
+        let realised = realise(self.program, restrictions, &self.execution, &mut known, losing)?;
         let mut earlier = Vec::new();
         for arrival in &self.execution.earlier {
             earlier.push(expected::exchange(terms, &mut known, arrival)?);
@@ -498,7 +533,8 @@ impl<'p> Search<'p> {
                 times.push(self.times(&mut known, position));
             }
         }
-        let Written { expire_times, entries, defaults, registers, sessions, groups } = written;
+        let Written { expire_times, entries, defaults, registers, sessions, groups } =
+            realised.written;
         let test = Test {
             number,
             goal: match &goal.place {

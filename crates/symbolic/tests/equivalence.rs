@@ -265,6 +265,37 @@ fn members_that_are_selected_in_other_ways_are_not_called_equal() {
     }
 }
 
+/// Each of two packets may select another member of the same group, in both programs alike.
+#[test]
+fn members_that_are_selected_in_the_same_way_are_compared_in_sequences() {
+    let with = |change: (&str, &str)| {
+        let text = PROGRAM
+            .replace(
+                "table acl {",
+                "action_selector(HashAlgorithm.crc16, 32w16, 32w8) members;
+                 table acl {",
+            )
+            .replace(
+                "h.a.value: ternary; h.a.kind: exact;",
+                "h.a.value: exact; h.a.kind: selector;",
+            )
+            .replace("default_action = drop();", "implementation = members;")
+            .replace(change.0, change.1);
+        assert!(text.contains("implementation"), "{text}");
+        compiled(&text)
+    };
+    let first = with(("h.a.ttl - 1", "h.a.ttl - 1"));
+    let options = Options { packets: 2, ..Options::default() };
+    let compare = |other: &Program| {
+        let verdict = ir::with_large_stack(|| equivalent(&first, other, &options));
+        verdict.expect("a thread").unwrap_or_else(|error| panic!("{error}"))
+    };
+    let found = compare(&with(("h.a.ttl - 1", "h.a.ttl + 255")));
+    assert!(matches!(found, Equivalence::Equal { .. }), "{found:?}");
+    let found = compare(&with(("h.a.ttl - 1", "h.a.ttl - 2")));
+    assert!(matches!(found, Equivalence::Different(_)), "{found:?}");
+}
+
 /// Two lookups of one entry may run the actions of different members of its group.
 #[test]
 fn members_that_one_program_selects_in_two_ways_are_not_called_equal() {
@@ -319,6 +350,48 @@ fn numbers_that_are_not_known_are_not_called_equal() {
         let found = ir::with_large_stack(move || equivalent(&left, &right, &Options::default()));
         let found = found.expect("a thread").unwrap_or_else(|error| panic!("{error}"));
         assert!(matches!(found, Equivalence::Undecided(_)), "{second}\n{found:?}");
+    }
+}
+
+/// A truncated packet is compared up to its last byte, and with packets that are as long.
+#[test]
+fn truncated_packets_are_compared() {
+    let egress = "control E(inout headers_t h, inout meta_t m, inout standard_metadata_t s) { \
+                  apply { } }";
+    let with = |body: &str| {
+        assert!(PROGRAM.contains(egress));
+        let body = format!("apply {{ {body} }} }}");
+        compiled(&PROGRAM.replace(egress, &egress.replace("apply { } }", &body)))
+    };
+    let compare = |first: &str, second: &str| {
+        let (first, second) = (with(first), with(second));
+        let verdict =
+            ir::with_large_stack(move || equivalent(&first, &second, &Options::default()));
+        verdict.expect("a thread").unwrap_or_else(|error| panic!("{error}"))
+    };
+    let equal = [
+        ("truncate(32w9);", "truncate(32w9);"),
+        ("truncate(32w3);", "truncate(32w2 + 32w1);"),
+        // The last byte is cut off, so that its value makes no difference.
+        ("truncate(32w3);", "truncate(32w3); h.a.value[7:0] = 1;"),
+        // No packet is that long.
+        ("truncate(32w2000);", ""),
+    ];
+    for (first, second) in equal {
+        let found = compare(first, second);
+        assert!(matches!(found, Equivalence::Equal { .. }), "{first} {second}: {found:?}");
+    }
+    let different = [
+        ("truncate(32w9);", "truncate(32w10);"),
+        ("truncate(32w9);", ""),
+        ("", "truncate(32w3);"),
+        ("truncate(32w4);", "truncate(32w4); h.a.value[7:0] = 1;"),
+    ];
+    for (first, second) in different {
+        let Equivalence::Different(found) = compare(first, second) else {
+            panic!("{first} {second}");
+        };
+        assert_ne!(found.first.outputs, found.second.outputs, "{first} {second}");
     }
 }
 

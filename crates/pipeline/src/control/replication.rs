@@ -56,8 +56,8 @@ impl Core {
     /// ingress and egress: [`Switch::take_waiting`] returns it, and [`Switch::resume`] continues
     /// with it. The program must be for v1model or PSA, since other architectures have no egress.
     ///
-    /// [`Switch::take_waiting`]: crate::Switch::take_waiting [`Switch::resume`]:
-    /// crate::Switch::resume
+    /// [`Switch::take_waiting`]: crate::Switch::take_waiting
+    /// [`Switch::resume`]: crate::Switch::resume
     pub fn set_port_queues(&self, queues: BTreeMap<u32, u32>) {
         self.state.set_port_queues(queues);
     }

@@ -49,7 +49,7 @@ impl Entries {
     /// Returns an error if the file cannot be read, or has none of the known formats.
     pub(super) fn of_p4runtime(&self) -> Result<Option<Arc<dyn EntryFile>>, Failure> {
         let Self::File(path) = self else { return Ok(None) };
-        let bytes = std::fs::read(path)
+        let bytes = input::read(path)
             .map_err(|error| Failure::input(format!("{}: {error}", path.display())))?;
         let contents = Contents::of(&bytes)
             .map_err(|error| Failure::input(format!("{}: {error}", path.display())))?;
@@ -138,6 +138,15 @@ mod tests {
         assert_eq!(entries("own.txtpb"), Ok(Entries::File("own.txtpb".into())));
         let error = entries("own").expect_err("it is neither");
         assert!(error.contains("as in ./own"), "{error}");
+    }
+
+    #[test]
+    fn a_file_without_an_end_is_refused() {
+        let file = Entries::File("/dev/zero".into());
+        for refused in [file.of_p4runtime().err(), file.of_openflow().err()] {
+            let refused = refused.expect("it has no end").to_string();
+            assert!(refused.contains("longer than"), "{refused}");
+        }
     }
 
     #[test]

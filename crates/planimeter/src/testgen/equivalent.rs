@@ -10,10 +10,11 @@ use report::page::document::{Document, Section, json};
 use report::page::{Cell, Table};
 use report::value::Value;
 use statistics::Unit;
-use symbolic::equivalence::{Difference, Equivalence, equivalent};
+use symbolic::equivalence::{Difference, Equivalence, TablePairs, equivalent_with};
 use symbolic::generated::Test;
 use symbolic::search::Options;
 
+use super::given::Subject;
 use super::{Arguments, check_architecture, failure};
 use crate::failure::Failure;
 use crate::program;
@@ -30,8 +31,18 @@ pub(super) fn compare(
 ) -> Result<ExitCode, Failure> {
     let second = program::load(other, &arguments.sources)?;
     check_architecture(other, &second)?;
-    let verdict = with_large_stack(|| equivalent(first, &second, options));
-    let verdict = verdict.map_err(Failure::run)?.map_err(|error| failure(path, error))?;
+    let subjects =
+        [Subject::new(first, &arguments.entries)?, Subject::new(&second, &arguments.entries)?];
+    let [first, second] = subjects.each_ref().map(Subject::searched);
+    let tables = TablePairs::new(first, second, &arguments.pair);
+    let tables = tables.map_err(|error| Failure::input(format!("--pair: {error}")))?;
+    let verdict = with_large_stack(|| equivalent_with(first, second, &tables, options));
+    let mut verdict = verdict.map_err(Failure::run)?.map_err(|error| failure(path, error))?;
+    if let Equivalence::Different(difference) = &mut verdict {
+        let [of_first, of_second] = &subjects;
+        of_first.complete(&mut difference.first);
+        of_second.complete(&mut difference.second);
+    }
     match began {
         None => print!("{}", text([path, other], &verdict, options)),
         Some(began) => {

@@ -152,3 +152,62 @@ fn the_verdict_on_two_programs_is_the_same_as_text_and_as_json() {
     assert!(lines.iter().any(|line| line.starts_with("expect 2 ")), "{lines:?}");
     assert!(text.ends_with(&format!("{}\n", lines.join("\n"))), "{text}");
 }
+
+/// Returns [`BRANCHES`] with a table of this name that chooses the port.
+fn routed(table: &str) -> String {
+    let declared = format!(
+        "action send(bit<9> port) {{ s.egress_spec = port; }}
+    table {table} {{
+        key = {{ h.a.x: exact; }}
+        actions = {{ send; NoAction; }}
+        default_action = NoAction();
+    }}
+    apply {{
+        if (h.a.x > 100)"
+    );
+    let text = BRANCHES.replace("apply {\n        if (h.a.x > 100)", &declared);
+    text.replace("s.egress_spec = 1;", &format!("s.egress_spec = 1; {table}.apply();"))
+}
+
+#[test]
+fn tests_and_wishes_have_the_entries_of_a_file_and_no_others() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [path, entries] = ["routed.p4", "entries.txt"].map(|name| folder.path().join(name));
+    std::fs::write(&path, routed("routes")).expect("a file");
+    std::fs::write(&entries, "table_add routes send 7 => 5\n").expect("a file");
+    let [path, entries] = [path, entries].map(|path| path.display().to_string());
+    let wish = |port: &str| {
+        let goal = format!("port {port}");
+        planimeter("testgen", &[&path, "--entries", &entries, "--goal", &goal])
+    };
+    let found = wish("5");
+    assert_eq!(found.status.code(), Some(0), "{}", stderr(&found));
+    let script = stdout(&found);
+    assert!(script.contains("add I.routes h.a.x:0x07 I.send(port:0x5)\n"), "{script}");
+    assert!(script.lines().any(|line| line.starts_with("packet") && line.contains(" 07")));
+    let missing = wish("6");
+    assert_eq!(missing.status.code(), Some(1), "{}", stderr(&missing));
+    assert!(stdout(&missing).contains("no packet does this"), "{}", stdout(&missing));
+}
+
+#[test]
+fn tables_with_other_names_are_paired_by_hand() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [path, other] = ["routes", "paths"].map(|table| {
+        let path = folder.path().join(format!("{table}.p4"));
+        std::fs::write(&path, routed(table)).expect("a file");
+        path.display().to_string()
+    });
+    let compare = |pair: &[&str]| {
+        let arguments = [&[path.as_str(), "--equivalent", other.as_str()][..], pair].concat();
+        planimeter("testgen", &arguments)
+    };
+    let found = compare(&["--pair", "I.routes=paths"]);
+    assert_eq!(found.status.code(), Some(0), "{}{}", stdout(&found), stderr(&found));
+    assert!(stdout(&found).contains("transmit the same packets"), "{}", stdout(&found));
+    assert_eq!(compare(&[]).status.code(), Some(1));
+    let unknown = compare(&["--pair", "roads=paths"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    let message = stderr(&unknown);
+    assert!(message.contains("--pair: the first program has no table roads"), "{message}");
+}

@@ -8,7 +8,7 @@ use crate::command::{planimeter, stderr, stdout};
 const LONGEST_MESSAGE: usize = 4_000;
 
 /// Each verb with arguments in which `FILE` stands for the name of a file.
-const VERBS: [(&str, &str); 9] = [
+const VERBS: [(&str, &str); 10] = [
     ("compile", "FILE.p4"),
     ("compile", "FILE.json"),
     ("bound", "FILE.toml"),
@@ -18,6 +18,7 @@ const VERBS: [(&str, &str); 9] = [
     ("probe", "--config FILE.toml"),
     ("probe", "--topology graphml:FILE.graphml --print-config"),
     ("switch", "--devices FILE.toml"),
+    ("ctl", "- --p4info programs/l2.p4info.txtpb --dry-run --file FILE.txt"),
 ];
 
 /// Runs each verb on a file that `make` creates at the given path.

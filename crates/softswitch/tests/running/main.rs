@@ -5,6 +5,7 @@
 /// programs.
 const PATH: softswitch::Path = softswitch::Path::Interpreter;
 
+mod accounts;
 mod changes;
 mod devices;
 mod entities;
@@ -14,6 +15,7 @@ mod in_process;
 mod injection;
 mod killed;
 mod metrics;
+mod mixture;
 mod outcomes;
 mod packets;
 mod pipelines;
@@ -23,6 +25,7 @@ mod restart;
 mod rules;
 mod support;
 mod thrift;
+mod traffic;
 mod translated_ports;
 mod translated_state;
 mod translation;

@@ -36,3 +36,30 @@ async fn ports_tables_and_drops_are_counted() {
     }
     assert!(get(address, "/other").starts_with("HTTP/1.1 404"));
 }
+
+/// Clients that are silent, or do not read their answers, are cut off for others. A connection has
+/// one answer, however many requests it carries.
+#[test]
+fn silent_and_greedy_clients_give_way() {
+    let bench = Bench::with_metrics(1);
+    let address = bench.switch.metrics_address().expect("it was asked for");
+    let request = "GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n";
+    let mut hostile = Vec::new();
+    for number in 0..200 {
+        let mut stream = TcpStream::connect(address).expect("it listens");
+        if number % 2 == 0 {
+            // The switch may have closed the connection.
+            let _ = stream.write_all(request.as_bytes());
+        }
+        hostile.push(stream);
+    }
+    assert!(get(address, "/metrics").starts_with("HTTP/1.1 200 OK\r\n"));
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    stream.write_all(request.repeat(20).as_bytes()).expect("it reads");
+    let mut answers = Vec::new();
+    // The connection may end with a reset, because the switch does not read all requests.
+    let _ = stream.read_to_end(&mut answers);
+    let answers = String::from_utf8_lossy(&answers).matches("HTTP/1.1 200 OK").count();
+    assert!(answers <= 1, "{answers} answers");
+    drop(hostile);
+}

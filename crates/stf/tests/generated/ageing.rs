@@ -258,6 +258,28 @@ fn a_miss_of_a_constant_entry_that_may_expire_is_not_unreachable() {
     assert_eq!(verdict_on(&report, &text, AGAIN), Verdict::Unreachable);
 }
 
+/// No test gives a timeout to an entry of the control plane, but a control plane may, so that the
+/// entry is missed after it was hit.
+#[test]
+fn timeouts_of_single_entries_prove_nothing() {
+    let table = "
+    action found() { }
+    table t {
+        key = { h.a.x: exact; }
+        actions = { found; NoAction; }
+        const default_action = NoAction();
+        pna_idle_timeout = PNA_IdleTimeout_t.AUTO_DELETE;
+        size = 64;
+    }";
+    let text = pna(&format!("{REMEMBERS}{table}"), MISSES_AGAIN);
+    let report = passing(&text);
+    assert_eq!(verdict_on(&report, &text, AGAIN), Verdict::NotWithin(1));
+    let keeps = text.replace(DELETES, "");
+    assert_ne!(keeps, text);
+    let report = passing(&keeps);
+    assert_eq!(verdict_on(&report, &keeps, AGAIN), Verdict::NotWithin(3));
+}
+
 /// Runs a script, and returns whether an expectation fails in any way of running the program.
 fn fails(program: &Program, script: &Script) -> bool {
     let mut switch = Switch::new(program.clone()).expect("a switch");

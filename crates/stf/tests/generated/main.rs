@@ -5,6 +5,7 @@ mod ageing;
 mod boundaries;
 mod costly;
 mod equivalence;
+mod given;
 mod grammar;
 mod kills;
 mod lanes;

@@ -5,7 +5,7 @@ use super::{compiled, failures, predicted, reached, run_all, script};
 use ir::Program;
 use pipeline::Switch;
 use std::path::Path;
-use stf::Options as StfOptions;
+use stf::{Options as StfOptions, Script};
 use symbolic::equivalence::{Difference, Equivalence, equivalent};
 use symbolic::generated::{Output, Test};
 use symbolic::goals::Kind;
@@ -13,7 +13,7 @@ use symbolic::search::{Options, Report, Verdict, find, search};
 use symbolic::wanted::Wanted;
 
 /// Returns a program for v1model.
-fn v1model(objects: &str, ingress: &str) -> String {
+pub(super) fn v1model(objects: &str, ingress: &str) -> String {
     let text = "#include <core.p4>
 #include <v1model.p4>
 header a_t { bit<8> x; bit<8> y; }
@@ -137,6 +137,52 @@ fn packets_change_entries_in_the_source() {
         test.exchanges().iter().map(|exchange| exchange.packet[..2].to_owned()).collect();
     assert_eq!(keys, ["09", "09"], "{}", test.stf());
     assert_eq!(verdict_on(&report, &text, "h.a.y = 0x99;"), Verdict::NotWithin(3));
+}
+
+/// An entry that matches two keys counts the packets of both. Tests have an entry for each key, so
+/// they do not reach the statement, but it is not dead.
+#[test]
+fn arguments_that_several_keys_may_share_prove_nothing() {
+    let of = |kind: &str| {
+        let objects = format!(
+            "action count(@__ref bit<8> n) {{ n = n + 1; m.n = n; }}
+            table t {{
+                key = {{ h.a.x: {kind}; }}
+                actions = {{ count; NoAction; }}
+                const default_action = NoAction();
+            }}"
+        );
+        let ingress = "if (t.apply().hit) {
+            bit<8> first = m.n;
+            h.a.x = h.a.x + 1;
+            t.apply();
+            h.a.x = h.a.x - 1;
+            t.apply();
+            if (m.n == first + 2) {
+                h.a.y = 0x22;
+            }
+        }";
+        v1model(&objects, ingress)
+    };
+    let exact = of("exact");
+    let report = searched(&compiled(&exact), 1, false);
+    assert_eq!(verdict_on(&report, &exact, "h.a.y = 0x22;"), Verdict::Unreachable);
+    let ternary = of("ternary");
+    let program = compiled(&ternary);
+    let report = searched(&program, 1, false);
+    pass(&program, &report);
+    let Verdict::GivenUp(reason) = verdict_on(&report, &ternary, "h.a.y = 0x22;") else {
+        panic!("{:?}", report.goals);
+    };
+    assert!(reason.contains("several keys"), "{reason}");
+    // Other goals have tests, although their packets look up two keys.
+    let first = verdict_on(&report, &ternary, "h.a.x = h.a.x - 1;");
+    assert!(matches!(first, Verdict::Covered(_)), "{first:?}");
+    let reaches = "add I.t 1 h.a.x:0x00&&&0x00 I.count(n:0x00)\npacket 1 0000\nexpect 1 0022 $\n";
+    let reaches = Script::parse(reaches).expect("a script");
+    let mut switch = Switch::new(program).expect("a switch");
+    let run = stf::run(&mut switch, &reaches, StfOptions::default());
+    assert_eq!(failures(&run.expect("a run")), "");
 }
 
 /// A register that counts packets, and code that is dead whatever the register contains.

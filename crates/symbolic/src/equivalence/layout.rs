@@ -10,7 +10,7 @@ use crate::term::{Term, Terms};
 const NO_LIMIT: u64 = u32::MAX as u64;
 
 /// A transmitted packet with a fixed layout. It consists of written bytes, followed by bytes of the
-/// received packet.
+/// received packet, unless it is truncated.
 pub(super) struct Sent {
     port: Term,
     written: Term,
@@ -19,7 +19,10 @@ pub(super) struct Sent {
     /// The position in the received packet of the first byte that is transmitted after the written
     /// bytes.
     rest: u32,
-    truncate: u64,
+    /// All bytes of the packet if truncation has shortened it; otherwise `None`.
+    truncated: Option<Term>,
+    /// The length of the received packet in bytes.
+    length: Term,
     /// The length of the received packet in bytes if it ends before `rest`, so that nothing follows
     /// the written bytes; otherwise `None`.
     ended: Option<u64>,
@@ -65,10 +68,42 @@ impl Layout {
             } else {
                 Some(self.number(terms, model, length))
             };
-            let number = packet.number;
-            outputs.push(Sent { port: *port, written, number, rest, truncate, ended });
+            let (port, number) = (*port, packet.number);
+            let mut sent = Sent { port, written, number, rest, truncated: None, length, ended };
+            if truncate != NO_LIMIT {
+                sent.truncated = self.truncated(terms, model, &sent, truncate);
+            }
+            outputs.push(sent);
         }
         outputs
+    }
+
+    /// Returns all bytes of a transmitted packet if truncation to `limit` bytes shortens it, and
+    /// `None` if the packet is not longer than that.
+    fn truncated(
+        &mut self,
+        terms: &mut Terms,
+        model: &mut Evaluation,
+        sent: &Sent,
+        limit: u64,
+    ) -> Option<Term> {
+        let width = terms.width_of(sent.written);
+        let limit = u32::try_from(limit).ok()?;
+        if limit == 0 {
+            return Some(terms.zero(0));
+        }
+        let Some(missing) = limit.checked_sub(width / 8) else {
+            let low = width - limit * 8;
+            return Some(terms.extract(sent.written, width - 1, low));
+        };
+        let needed = sent.rest.saturating_add(missing);
+        if needed > packet::MAXIMUM_LENGTH {
+            return None;
+        }
+        let needed = terms.number(LENGTH_BITS, needed.into());
+        let is_long = terms.less_or_equal(needed, sent.length);
+        self.decide(terms, model, is_long)
+            .then(|| followed(terms, (sent.written, sent.number), sent.rest, missing))
     }
 
     fn emitted(&mut self, terms: &mut Terms, model: &mut Evaluation, emitted: &[Emitted]) -> Term {
@@ -124,9 +159,6 @@ pub(super) fn differ(terms: &mut Terms, outputs: &[Vec<Sent>; 2]) -> Result<Term
     if left.len() != right.len() {
         return Ok(terms.truth(true));
     }
-    if left.iter().chain(right).any(|sent| sent.truncate != NO_LIMIT) {
-        return Err("truncated packets are not compared".to_owned());
-    }
     let mut same = terms.truth(false);
     for order in orders(left.len()) {
         let mut all = terms.truth(true);
@@ -171,7 +203,12 @@ pub(super) fn differ_in_known(
 ) -> Term {
     let mut differs = terms.truth(false);
     for (one, other) in left.iter().zip(right) {
-        let bytes = contents(terms, one, other);
+        let contents = contents(terms, one, other);
+        if let Some(contents) = &contents {
+            let other_length = terms.not(contents.have_same_length);
+            differs = terms.or(differs, other_length);
+        }
+        let bytes = contents.map(|contents| contents.bytes);
         for [one, other] in [Some([one.port, other.port]), bytes].into_iter().flatten() {
             if terms.width_of(one) != terms.width_of(other) {
                 continue;
@@ -191,14 +228,27 @@ pub(super) fn differ_in_known(
 /// Returns the condition under which two outputs contain the same bytes.
 fn same_contents(terms: &mut Terms, left: &Sent, right: &Sent) -> Term {
     match contents(terms, left, right) {
-        Some([left, right]) => terms.equal(left, right),
+        Some(Contents { bytes: [left, right], have_same_length }) => {
+            let same = terms.equal(left, right);
+            terms.and(have_same_length, same)
+        }
         None => terms.truth(false),
     }
 }
 
-/// Returns the parts of two outputs in which they may differ, as terms of the same width. Returns
-/// `None` if the outputs differ in length.
-fn contents(terms: &mut Terms, left: &Sent, right: &Sent) -> Option<[Term; 2]> {
+/// The parts of two outputs in which they may differ.
+struct Contents {
+    /// The bytes of both outputs, as terms of the same width. They are the outputs' bytes only if
+    /// the outputs have the same length.
+    bytes: [Term; 2],
+    /// The condition under which the outputs have the same length.
+    have_same_length: Term,
+}
+
+/// Returns the parts of two outputs in which they may differ. Returns `None` if the outputs differ
+/// in length.
+fn contents(terms: &mut Terms, left: &Sent, right: &Sent) -> Option<Contents> {
+    let have_same_length = terms.truth(true);
     let bytes = |terms: &Terms, sent: &Sent| i64::from(terms.width_of(sent.written) / 8);
     let (mut left_count, mut right_count) = (bytes(terms, left), bytes(terms, right));
     // A packet that ends before the rest has no bytes there, and its length is part of the layout.
@@ -208,10 +258,26 @@ fn contents(terms: &mut Terms, left: &Sent, right: &Sent) -> Option<[Term; 2]> {
         for (sent, written) in [left, right].into_iter().zip(&mut extended) {
             let length = u32::try_from(length).unwrap_or(0);
             let count = length.saturating_sub(sent.rest);
-            *written = followed(terms, (*written, sent.number), sent.rest, count);
+            *written = match sent.truncated {
+                Some(truncated) => truncated,
+                None => followed(terms, (*written, sent.number), sent.rest, count),
+            };
         }
         let same_length = terms.width_of(extended[0]) == terms.width_of(extended[1]);
-        return same_length.then_some(extended);
+        return same_length.then_some(Contents { bytes: extended, have_same_length });
+    }
+    match (left.truncated, right.truncated) {
+        (Some(left), Some(right)) => {
+            let same_length = terms.width_of(left) == terms.width_of(right);
+            return same_length.then_some(Contents { bytes: [left, right], have_same_length });
+        }
+        (Some(truncated), None) => return beside_truncated(terms, truncated, right),
+        (None, Some(truncated)) => {
+            let Contents { bytes: [left, right], have_same_length } =
+                beside_truncated(terms, truncated, left)?;
+            return Some(Contents { bytes: [right, left], have_same_length });
+        }
+        (None, None) => {}
     }
     left_count -= i64::from(left.rest);
     right_count -= i64::from(right.rest);
@@ -223,7 +289,20 @@ fn contents(terms: &mut Terms, left: &Sent, right: &Sent) -> Option<[Term; 2]> {
     let most = left_rest.max(right_rest);
     let first = followed(terms, (extended[0], left.number), left_rest, most - left_rest);
     let second = followed(terms, (extended[1], right.number), right_rest, most - right_rest);
-    Some([first, second])
+    Some(Contents { bytes: [first, second], have_same_length })
+}
+
+/// Returns the contents of a truncated output, of which all bytes are given, and of another output,
+/// which has the same length only if the received packet has the right length.
+fn beside_truncated(terms: &mut Terms, truncated: Term, other: &Sent) -> Option<Contents> {
+    let bytes = |terms: &Terms, term: Term| terms.width_of(term) / 8;
+    let count = bytes(terms, truncated).checked_sub(bytes(terms, other.written))?;
+    let wanted = terms.number(LENGTH_BITS, other.rest.saturating_add(count).into());
+    let have_same_length = terms.equal(other.length, wanted);
+    let written = followed(terms, (other.written, other.number), other.rest, count);
+    // Such a packet would be longer than any that is considered.
+    let is_possible = terms.width_of(written) == terms.width_of(truncated);
+    is_possible.then_some(Contents { bytes: [truncated, written], have_same_length })
 }
 
 /// Returns `written`, followed by `count` bytes of a received packet from `position` on.

@@ -12,13 +12,13 @@
 //! removed, so time has no effect on packets.
 
 use super::externs::Call;
-use super::written::CurrentLookup;
+use super::written::{CurrentLookup, has_exact_keys};
 use super::{Executor, Stop, unsupported};
 use crate::packet;
 use crate::state::State;
 use crate::term::{Operation, Term, Terms};
 use ir::bits::Bits;
-use ir::{Argument, ExternFunction, IdleTimeout, Key, MatchKind, Table, TableId};
+use ir::{Argument, ExternFunction, IdleTimeout, Table, TableId};
 use std::collections::BTreeMap;
 
 /// The width in bits of a timeout, and of the time between two packets, in seconds.
@@ -44,6 +44,10 @@ pub(crate) struct Times {
     /// timeout ends or one second earlier. At these times, a switch that rounds or compares wrongly
     /// behaves differently.
     pub(crate) edges: Vec<Term>,
+    /// The conditions under which a packet that is not the first one hits an entry of the control
+    /// plane after time has passed. The entry would have expired if the control plane had given it
+    /// a timeout of its own, which no test does.
+    pub(crate) idle: Vec<Term>,
 }
 
 impl Times {
@@ -234,6 +238,20 @@ impl Executor<'_> {
         expired
     }
 
+    /// Records a lookup of a packet that satisfies the condition `on`. The condition `hit` says
+    /// whether it hits an entry of the control plane, if no such entry has expired.
+    pub(super) fn note_idle(&mut self, on: Term, table: &Table, hit: Term) {
+        if !self.clock.runs || !deletes(table) {
+            return;
+        }
+        let start = self.terms.zero(CLOCK_BITS);
+        let is_later = self.terms.not_equal(self.clock.now, start);
+        let idle = self.terms.all(&[on, hit, is_later]);
+        if self.terms.truth_of(idle) != Some(false) {
+            self.clock.times.idle.push(idle);
+        }
+    }
+
     /// Records that a test should preferably look up an entry when its timeout ends, or one second
     /// earlier. Only packets that satisfy all conditions, and that have not started the timer
     /// themselves, are concerned.
@@ -334,10 +352,9 @@ impl Executor<'_> {
 /// One entry may be found by several keys, which then share its timer, and a key may find another
 /// entry after the first has expired.
 fn shared_entries(table: &Table) -> Option<&'static str> {
-    let is_exact = |key: &Key| matches!(key.match_kind, MatchKind::Exact | MatchKind::Selector);
     if !table.entries.is_empty() {
         Some("an entry in the source that has got a timeout")
-    } else if table.keys.iter().all(is_exact) {
+    } else if has_exact_keys(table) {
         None
     } else {
         Some("an entry with a timeout in a table with a key that is not exact")

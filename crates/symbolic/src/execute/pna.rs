@@ -3,8 +3,10 @@
 //! drops the packet. What the architecture does between these blocks comes from [`architectures`].
 //!
 //! A packet that was not sent to a port is dropped. A test cannot declare ports of the host, so
-//! packets come from the network. PNA does not specify the initial value of user metadata; here,
-//! they are zero.
+//! packets come from the network.
+//!
+//! User metadata are undefined when the main parser begins: the section "Initial values of packets
+//! processed by main parser" leaves open what they are.
 
 use super::blocks::{self, TypedBlock, typed_control, typed_parser};
 use super::copies::CopyTo;
@@ -131,7 +133,7 @@ impl Executor<'_> {
         let state = self.initial_state(pass.guard);
         let values = vec![
             self.initial(parser.types[0], Fill::Undefined),
-            self.initial(parser.types[1], Fill::Zero),
+            self.initial(parser.types[1], Fill::Undefined),
             self.filled(parser.types[2], PNA.before_parser, &numbers),
         ];
         let Some((state, values)) = self.parser_block(parser.id, state, values)? else {
@@ -163,7 +165,7 @@ impl Executor<'_> {
     }
 
     /// Runs the pre control on copies of the headers and metadata, of which only the metadata are
-    /// taken back. Parameters with types of their own are initially zero.
+    /// taken back. Parameters with types of their own are initially undefined.
     fn pre_control(
         &mut self,
         blocks: &Blocks,
@@ -175,8 +177,16 @@ impl Executor<'_> {
         let has_headers = pre.types[0] == blocks.parser.types[0];
         let has_metadata = pre.types[1] == blocks.parser.types[1];
         let values = vec![
-            if has_headers { headers.to_vec() } else { self.initial(pre.types[0], Fill::Zero) },
-            if has_metadata { metadata.clone() } else { self.initial(pre.types[1], Fill::Zero) },
+            if has_headers {
+                headers.to_vec()
+            } else {
+                self.initial(pre.types[0], Fill::Undefined)
+            },
+            if has_metadata {
+                metadata.clone()
+            } else {
+                self.initial(pre.types[1], Fill::Undefined)
+            },
             self.filled(pre.types[2], PNA.before_ingress, numbers),
             self.initial(pre.types[3], Fill::Zero),
         ];

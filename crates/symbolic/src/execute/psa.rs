@@ -4,9 +4,11 @@
 //!
 //! The ingress deparser writes the packet that the egress parser reads, so egress runs once for
 //! each layout of that packet. A packet goes either to one port or to a multicast group, so both
-//! cases go through egress together. PSA does not specify the initial value of user metadata. Here,
-//! they are zero in ingress. In egress, they have the values that ingress left if their type is the
-//! same and the packet is not a copy; otherwise they are zero.
+//! cases go through egress together.
+//!
+//! User metadata are undefined when the parser of ingress or egress begins ("User-defined metadata
+//! for all ingress packets", and "for all egress packets"). The same sections say which of the
+//! values that deparsers leave for a later pass are defined on each packet path.
 
 use super::blocks::{self, TypedBlock, typed_control, typed_parser};
 use super::copies::CopyTo;
@@ -42,14 +44,30 @@ struct Blocks {
     egress: Pipeline<6>,
 }
 
+/// The values that an earlier pass has left for the ingress parser. All others are undefined.
+enum IngressCarried {
+    /// The packet comes from a port, and carries none.
+    Nothing,
+    Resubmitted(Vec<Term>),
+    Recirculated(Vec<Term>),
+}
+
+/// The values that an earlier pass has left for the egress parser. All others are undefined.
+#[derive(Clone)]
+enum EgressCarried {
+    /// Those that the ingress deparser leaves for packets that it sends to a port or group.
+    Normal(Vec<Term>),
+    ClonedAtIngress(Vec<Term>),
+    ClonedAtEgress(Vec<Term>),
+}
+
 /// A packet that enters the ingress parser.
 struct Ingress {
     guard: Term,
     packet: Packet,
     port: Term,
     path: &'static str,
-    resubmitted: Vec<Term>,
-    recirculated: Vec<Term>,
+    carried: IngressCarried,
     /// The number of this pass, counted from 1.
     number: u32,
 }
@@ -64,10 +82,7 @@ struct Egress {
     path: Term,
     instance: Term,
     class_of_service: Term,
-    metadata: Vec<Term>,
-    normal: Vec<Term>,
-    cloned_at_ingress: Vec<Term>,
-    cloned_at_egress: Vec<Term>,
+    carried: EgressCarried,
     number: u32,
 }
 
@@ -102,7 +117,6 @@ struct LeftByIngress {
     cloned: Vec<Term>,
     resubmitted: Vec<Term>,
     normal: Vec<Term>,
-    metadata: Vec<Term>,
 }
 
 impl Blocks {
@@ -148,14 +162,12 @@ impl Executor<'_> {
         self.prefer_small(port);
         self.member_widths = [NUMBER, INSTANCE];
 
-        let [.., resubmitted, recirculated] = blocks.ingress.parser.types;
         let first = Ingress {
             guard: self.terms.truth(true),
             packet: Packet::received(&mut self.terms, self.arrival),
             port,
             path: "NORMAL",
-            resubmitted: self.initial(resubmitted, Fill::Zero),
-            recirculated: self.initial(recirculated, Fill::Zero),
+            carried: IngressCarried::Nothing,
             number: 1,
         };
         let mut agenda = Agenda::default();
@@ -225,12 +237,12 @@ impl Executor<'_> {
         let Some(left) = self.through_ingress(blocks, pass)? else { return Ok(()) };
         let emitted = std::mem::take(&mut self.emitted);
         let cursor = left.state.special(Special::Cursor);
-        let LeftByIngress { decisions, clone, class_of_service, normal, metadata, .. } = left;
+        let LeftByIngress { decisions, clone, class_of_service, normal, .. } = left;
 
-        if let Some((guard, session)) = clone {
-            let mut copy = self.copy((guard, session), blocks, &packet, number);
+        if let Some(clone) = clone {
+            let carried = EgressCarried::ClonedAtIngress(left.cloned);
+            let mut copy = self.copy(clone, carried, &packet, number);
             copy.path = self.path("CLONE_I2E");
-            copy.cloned_at_ingress = left.cloned;
             agenda.waiting.push_back(Pass::Egress(Box::new(copy)));
         }
         if let Some(guard) = decisions.dropped {
@@ -238,14 +250,12 @@ impl Executor<'_> {
         }
         if let Some(guard) = decisions.resubmitted {
             self.events.push((Event::Resubmit, guard));
-            let [.., recirculated] = blocks.ingress.parser.types;
             let pass = Ingress {
                 guard,
                 packet: packet.clone(),
                 port,
                 path: "RESUBMIT",
-                resubmitted: left.resubmitted,
-                recirculated: self.initial(recirculated, Fill::Zero),
+                carried: IngressCarried::Resubmitted(left.resubmitted),
                 number: number + 1,
             };
             agenda.waiting.push_back(Pass::Ingress(pass));
@@ -257,13 +267,9 @@ impl Executor<'_> {
             port: self.terms.resize(spec, NUMBER),
             path: self.path("NORMAL_UNICAST"),
             class_of_service,
-            normal,
             number,
-            ..self.empty_egress(blocks, &packet)
+            ..self.empty_egress(EgressCarried::Normal(normal), &packet)
         };
-        if blocks.ingress.control.types[1] == blocks.egress.parser.types[1] {
-            leaving.metadata = metadata;
-        }
         if let Some((guard, group)) = decisions.replicated {
             let member = self.copied(guard, CopyTo::Group(group));
             let no_group = self.terms.not(member.exists);
@@ -291,13 +297,20 @@ impl Executor<'_> {
         let mut numbers = self.numbers(pass.port, pass.packet.length);
         numbers.path = self.path(pass.path);
         let state = self.initial_state(pass.guard);
-        let values = vec![
+        let mut values = vec![
             self.initial(parser.types[0], Fill::Undefined),
-            self.initial(parser.types[1], Fill::Zero),
+            self.initial(parser.types[1], Fill::Undefined),
             self.filled(parser.types[2], PSA.before_parser, &numbers),
-            pass.resubmitted,
-            pass.recirculated,
+            self.initial(parser.types[3], Fill::Undefined),
+            self.initial(parser.types[4], Fill::Undefined),
         ];
+        if let [.., resubmitted, recirculated] = values.as_mut_slice() {
+            match pass.carried {
+                IngressCarried::Nothing => {}
+                IngressCarried::Resubmitted(carried) => *resubmitted = carried,
+                IngressCarried::Recirculated(carried) => *recirculated = carried,
+            }
+        }
         let Some((state, values)) = self.parser_block(parser.id, state, values)? else {
             return Ok(None);
         };
@@ -333,7 +346,7 @@ impl Executor<'_> {
         let Some((state, values)) = self.control_block(deparser.id, state, values)? else {
             return Ok(None);
         };
-        let [cloned, resubmitted, normal, _, metadata, _] = blocks::arguments::<6>(values)?;
+        let [cloned, resubmitted, normal, ..] = blocks::arguments::<6>(values)?;
         Ok(Some(LeftByIngress {
             state,
             decisions,
@@ -342,14 +355,12 @@ impl Executor<'_> {
             cloned,
             resubmitted,
             normal,
-            metadata,
         }))
     }
 
     /// Returns a pass through egress with initial values, under a condition that no packet
     /// satisfies yet.
-    fn empty_egress(&mut self, blocks: &Blocks, packet: &Packet) -> Egress {
-        let [_, metadata, _, normal, at_ingress, at_egress] = blocks.egress.parser.types;
+    fn empty_egress(&mut self, carried: EgressCarried, packet: &Packet) -> Egress {
         let zero = self.terms.zero(32);
         Egress {
             guard: self.terms.truth(false),
@@ -358,10 +369,7 @@ impl Executor<'_> {
             path: zero,
             instance: zero,
             class_of_service: zero,
-            metadata: self.initial(metadata, Fill::Zero),
-            normal: self.initial(normal, Fill::Zero),
-            cloned_at_ingress: self.initial(at_ingress, Fill::Zero),
-            cloned_at_egress: self.initial(at_egress, Fill::Zero),
+            carried,
             number: 0,
         }
     }
@@ -370,14 +378,14 @@ impl Executor<'_> {
     fn copy(
         &mut self,
         (guard, session): (Term, Term),
-        blocks: &Blocks,
+        carried: EgressCarried,
         packet: &Packet,
         number: u32,
     ) -> Egress {
         let member = self.copied(guard, CopyTo::Session(session));
         self.events.push((Event::Clone, guard));
         self.assume_session_to_cpu((guard, session), member);
-        let mut copy = self.empty_egress(blocks, packet);
+        let mut copy = self.empty_egress(carried, packet);
         copy.guard = self.terms.and(guard, member.exists);
         copy.port = member.port;
         copy.number = number + 1;
@@ -418,14 +426,21 @@ impl Executor<'_> {
         numbers.instance = pass.instance;
         numbers.class_of_service = pass.class_of_service;
         let state = self.initial_state(pass.guard);
-        let values = vec![
+        let mut values = vec![
             self.initial(parser.types[0], Fill::Undefined),
-            pass.metadata,
+            self.initial(parser.types[1], Fill::Undefined),
             self.filled(parser.types[2], PSA.before_egress_parser, &numbers),
-            pass.normal,
-            pass.cloned_at_ingress,
-            pass.cloned_at_egress,
+            self.initial(parser.types[3], Fill::Undefined),
+            self.initial(parser.types[4], Fill::Undefined),
+            self.initial(parser.types[5], Fill::Undefined),
         ];
+        if let [.., normal, at_ingress, at_egress] = values.as_mut_slice() {
+            match pass.carried {
+                EgressCarried::Normal(carried) => *normal = carried,
+                EgressCarried::ClonedAtIngress(carried) => *at_ingress = carried,
+                EgressCarried::ClonedAtEgress(carried) => *at_egress = carried,
+            }
+        }
         let Some((state, values)) = self.parser_block(parser.id, state, values)? else {
             return Ok(());
         };
@@ -465,18 +480,17 @@ impl Executor<'_> {
         let cursor = state.special(Special::Cursor);
         let deparsed = Deparsed { emitted: &emitted, packet: &packet, cursor };
         if let Some(clone) = clone {
-            let mut copy = self.copy(clone, blocks, &packet, number);
+            let carried = EgressCarried::ClonedAtEgress(cloned);
+            let mut copy = self.copy(clone, carried, &packet, number);
             copy.path = self.path("CLONE_E2E");
-            copy.cloned_at_egress = cloned;
             self.enter_egress(&copy, &deparsed, agenda)?;
         }
-        self.after_egress(blocks, (port, number), &decisions, (&deparsed, &recirculated), agenda)
+        self.after_egress((port, number), &decisions, (&deparsed, &recirculated), agenda)
     }
 
     /// Drops, recirculates or transmits packets that leave egress.
     fn after_egress(
         &mut self,
-        blocks: &Blocks,
         (port, number): (Term, u32),
         decisions: &Decisions,
         (deparsed, recirculated): (&Deparsed<'_>, &[Term]),
@@ -488,8 +502,6 @@ impl Executor<'_> {
         }
         if let Some(guard) = decisions.recirculated {
             self.events.push((Event::Recirculate, guard));
-            let [.., resubmitted, _]: [TypeId; 5] = blocks.ingress.parser.types;
-            let resubmitted = self.initial(resubmitted, Fill::Zero);
             match self.layouts(guard, emitted, packet, *cursor)? {
                 None => self.cut(guard, "a recirculated packet of too many layouts", None),
                 Some(layouts) => {
@@ -499,8 +511,7 @@ impl Executor<'_> {
                             packet,
                             port,
                             path: "RECIRCULATE",
-                            resubmitted: resubmitted.clone(),
-                            recirculated: recirculated.to_vec(),
+                            carried: IngressCarried::Recirculated(recirculated.to_vec()),
                             number: number + 1,
                         };
                         agenda.waiting.push_back(Pass::Ingress(pass));

@@ -75,6 +75,7 @@ pub(crate) struct Configured {
 /// A lookup of an entry, or a use of a default action. It identifies the inputs for the outcome.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Use {
+    /// The name of the table in the first program.
     table: String,
     /// The action list of the table, with the widths of each action's parameters.
     actions: Vec<(String, Vec<u32>)>,
@@ -213,7 +214,7 @@ impl Executor<'_> {
             let hit = self.terms.truth(false);
             Found { hit, entry: self.no_entry(table), in_source: None }
         } else if is_free {
-            let has_data = table.actions.iter().any(may_be_entry);
+            let has_data = !self.only_source_entries && table.actions.iter().any(may_be_entry);
             let (hit, entry) = if has_data {
                 self.configured(table, Some(&keys))?
             } else {
@@ -234,6 +235,9 @@ impl Executor<'_> {
         };
         if is_free && !table.keys.is_empty() {
             self.assume_function(table, &lookup);
+        }
+        if is_free {
+            self.note_idle(state.guard, table, lookup.hit);
         }
         let expired = self.expired(state.guard, (id, table), &lookup.keys);
         let (found, entry) = self.with_writes(&mut lookup, in_source)?;
@@ -260,16 +264,18 @@ impl Executor<'_> {
             let widths: Vec<u32> = leaves.map(|leaf| leaf.width()).collect();
             actions.push((action.name.clone(), widths));
         }
-        let place = Use { table: table.name.clone(), actions, keys: keys.map(<[Term]>::to_vec) };
-        if self.is_second
-            && let Some(found) = self.configured.entries.get(&place)
-        {
-            return Ok(found.clone());
+        let keys = keys.map(<[Term]>::to_vec);
+        if self.is_second {
+            let paired = self.paired.get(&table.name).cloned();
+            let place = paired.map(|table| Use { table, actions, keys });
+            if let Some(found) = place.and_then(|place| self.configured.entries.get(&place)) {
+                return Ok(found.clone());
+            }
+            return Ok((self.chosen(1), self.free_action(table)?));
         }
         let written = (self.chosen(1), self.free_action(table)?);
-        if !self.is_second {
-            self.configured.entries.entry(place).or_insert_with(|| written.clone());
-        }
+        let place = Use { table: table.name.clone(), actions, keys };
+        self.configured.entries.entry(place).or_insert_with(|| written.clone());
         Ok(written)
     }
 
@@ -306,13 +312,22 @@ impl Executor<'_> {
             self.lookups.iter().filter(|other| other.table == lookup.table).cloned().collect();
         for other in earlier {
             let mut same = self.terms.truth(true);
+            let mut selects_same = same;
             for ((key, left), right) in table.keys.iter().zip(&lookup.keys).zip(&other.keys) {
-                if key.match_kind != MatchKind::Selector {
-                    let equal = self.terms.equal(*left, *right);
-                    same = self.terms.and(same, equal);
+                let is_selector = key.match_kind == MatchKind::Selector;
+                if is_selector && !self.has_groups {
+                    continue;
                 }
+                let equal = self.terms.equal(*left, *right);
+                let all = if is_selector { &mut selects_same } else { &mut same };
+                *all = self.terms.and(*all, equal);
             }
             let mut equal = self.terms.equal(lookup.hit, other.hit);
+            if self.has_groups {
+                let hits = self.terms.implies(same, equal);
+                self.assumptions.push(hits);
+                same = self.terms.and(same, selects_same);
+            }
             let action = self.terms.equal(lookup.action, other.action);
             equal = self.terms.and(equal, action);
             for (left, right) in lookup.data.iter().flatten().zip(other.data.iter().flatten()) {
@@ -463,7 +478,10 @@ impl Executor<'_> {
             *data = constants;
         }
         let program = Chosen { action, data };
-        if table.default_action_is_const || table.implementation.is_some() {
+        if table.default_action_is_const
+            || table.implementation.is_some()
+            || self.only_source_entries
+        {
             return Ok(self.with_changed_default(id, program));
         }
         if !self.defaults.contains_key(&id) {

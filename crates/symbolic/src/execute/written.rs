@@ -9,7 +9,7 @@ use super::table::{Chosen, Lookup, POSITION, may_be_entry};
 use super::{Executor, Stop, unsupported};
 use crate::state::{Outcomes, State, join_any};
 use crate::term::Term;
-use ir::{Action, ActionReference, Argument, MatchKind, Table, TableId, TypeId};
+use ir::{Action, ActionReference, Argument, Key, MatchKind, Table, TableId, TypeId};
 
 /// The smallest declared size of a table that is assumed to have room for the entries that packets
 /// add. Packets that add entries to smaller tables are not followed.
@@ -48,6 +48,9 @@ pub(super) struct EntryWrite {
     position: usize,
     /// The arguments of the written action.
     data: Vec<Term>,
+    /// Whether other keys may find the written arguments too. Tests have an entry for each key, so
+    /// that they do not, but an entry of the control plane may match several keys.
+    is_shared: bool,
 }
 
 impl Executor<'_> {
@@ -69,7 +72,7 @@ impl Executor<'_> {
         let guard = lookup.on;
         let writes: Vec<EntryWrite> =
             self.written.iter().filter(|write| write.table == lookup.table).cloned().collect();
-        for EntryWrite { on, target, position, data, .. } in writes {
+        for EntryWrite { on, target, position, data, is_shared, .. } in writes {
             let here = match (target, in_source) {
                 (Target::Default, _) | (Target::InSource(_), None) => continue,
                 (Target::InSource(written), Some(found)) => {
@@ -88,6 +91,11 @@ impl Executor<'_> {
                 }
                 (Target::Keys(keys), _) => {
                     let same = self.same_keys(table, &keys, &lookup.keys);
+                    if is_shared {
+                        let differs = self.terms.not(same);
+                        let reached = self.terms.all(&[guard, on, lookup.hit, differs]);
+                        self.doubt(reached, "an argument that packets change for several keys");
+                    }
                     self.terms.and(on, same)
                 }
             };
@@ -106,7 +114,7 @@ impl Executor<'_> {
 
     /// Returns the default action of a table, taking into account what packets have written.
     pub(super) fn with_changed_default(&mut self, table: TableId, mut now: Chosen) -> Chosen {
-        for EntryWrite { on, table: of, target, position, data } in self.written.clone() {
+        for EntryWrite { on, table: of, target, position, data, .. } in self.written.clone() {
             match target {
                 Target::Default if of == table => {
                     self.change_data(&mut now, on, (position, data.as_slice()));
@@ -136,6 +144,9 @@ impl Executor<'_> {
     /// not write there.
     pub(super) fn exceeds_configurations(&self) -> bool {
         if self.may_lose_entries_in_source() {
+            return true;
+        }
+        if self.only_source_entries && !self.written.is_empty() {
             return true;
         }
         self.written.iter().any(|write| {
@@ -196,11 +207,13 @@ impl Executor<'_> {
         let miss = self.terms.not(hit);
         let of_default = self.terms.and(state.guard, miss);
         let entry = in_source.map_or(Target::Keys(keys), Target::InSource);
+        let is_shared = declared.implementation.is_some() || !has_exact_keys(declared);
         for (on, target, possible) in
             [(of_entry, entry, of_entries), (of_default, Target::Default, of_defaults)]
         {
             if possible && self.terms.truth_of(on) != Some(false) {
-                self.written.push(EntryWrite { on, table, target, position, data: data.clone() });
+                let data = data.clone();
+                self.written.push(EntryWrite { on, table, target, position, data, is_shared });
             }
         }
     }
@@ -247,8 +260,9 @@ impl Executor<'_> {
         let on = self.terms.and(state.guard, added);
         if self.terms.truth_of(on) != Some(false) {
             self.start_timer_of_added(state, call, (first + 2, on))?;
-            let target = Target::Keys(keys);
-            self.written.push(EntryWrite { on, table: table_id, target, position, data });
+            let (table, target) = (table_id, Target::Keys(keys));
+            let is_shared = false;
+            self.written.push(EntryWrite { on, table, target, position, data, is_shared });
         }
         Ok(added)
     }
@@ -280,6 +294,12 @@ impl Executor<'_> {
         }
         Ok(data)
     }
+}
+
+/// Returns whether an entry of the table matches only one key.
+pub(super) fn has_exact_keys(table: &Table) -> bool {
+    let is_exact = |key: &Key| matches!(key.match_kind, MatchKind::Exact | MatchKind::Selector);
+    table.keys.iter().all(is_exact)
 }
 
 /// Returns whether tests cannot set the default action of a table.

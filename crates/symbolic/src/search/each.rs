@@ -84,7 +84,7 @@ pub fn find_each(
     taker: &mut dyn Taker,
 ) -> Result<Vec<Answer>, FindError> {
     let options = Options { starts_fresh: true, packets: 1, ..*options };
-    let bounds = Bounds { packets: 1, passes: options.passes, until: wishes.until };
+    let bounds = Bounds { until: wishes.until, ..options.bounds(1) };
     let mut execution = execute(program, bounds).map_err(SearchError::from)?;
     let of_goals = execution.goals.conditions(&mut execution.terms);
     let mut lists = Vec::with_capacity(wishes.wishes.len());

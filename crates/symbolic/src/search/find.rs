@@ -1,7 +1,7 @@
 //! Searches for one test that does what a user wants.
 
 use super::{Options, Report, Search, SearchError, Verdict};
-use crate::execute::{Bounds, Event, Execution, Fate, execute};
+use crate::execute::{Event, Execution, Fate, execute};
 use crate::goals::{Goal, Key, Kind};
 use crate::term::{Term, Terms};
 use crate::wanted::{Atom, Wanted, is_name};
@@ -95,7 +95,7 @@ fn find_after(
     options: &Options,
     packets: u32,
 ) -> Result<(Report, bool), FindError> {
-    let bounds = Bounds { packets, passes: options.passes, until: None };
+    let bounds = options.bounds(packets);
     let mut execution = execute(program, bounds).map_err(SearchError::from)?;
     let conditions = execution.goals.conditions(&mut execution.terms);
     let mut condition = condition_of(program, &mut execution, &conditions, goal)?;

@@ -8,7 +8,7 @@
 
 use super::sequences::sequences;
 use super::{Found, Options, Progress, Report, Search, SearchError, Verdict};
-use crate::execute::{Bounds, execute, execute_with_boundaries};
+use crate::execute::{execute, execute_with_boundaries};
 use crate::generated::Test;
 use crate::goals::Goal;
 use ir::{Program, with_large_stack};
@@ -59,7 +59,7 @@ impl<'p> Search<'p> {
         options: &Options,
         packets: u32,
     ) -> Result<(Self, Vec<Goal>), SearchError> {
-        let bounds = Bounds { packets, passes: options.passes, until: None };
+        let bounds = options.bounds(packets);
         let mut execution = if options.boundaries && packets == 1 {
             execute_with_boundaries(program, bounds)?
         } else {

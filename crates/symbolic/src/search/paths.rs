@@ -23,7 +23,8 @@ use ir::{
 use std::collections::BTreeMap;
 
 /// The limits of the execution: a path is one pass of one packet.
-const BOUNDS: Bounds = Bounds { packets: 1, passes: 1, until: None };
+const BOUNDS: Bounds =
+    Bounds { packets: 1, passes: 1, only_source_entries: false, has_groups: false, until: None };
 
 /// The width in bits of the terms that count visits.
 const COUNT_BITS: u32 = 32;
