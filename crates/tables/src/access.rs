@@ -27,7 +27,7 @@ pub(crate) type Find = unsafe extern "C" fn(*mut Access, u64, u64) -> Place;
 pub(crate) type Leave = unsafe extern "C" fn(*mut Access);
 /// A function that prefetches the memory to which the parameters of entries point (see
 /// [`Access::prefetch_named`]).
-pub(crate) type Name = unsafe fn(&Access, (&[[u64; 2]], &[u64]), usize, (&mut [u64], &mut [u32]));
+pub(crate) type Name = unsafe fn(&Access, KeysOfBurst<'_>, usize, NamedEntries<'_>);
 /// A function that writes the hash of each key. If keys are entry numbers, it writes the number of
 /// each key's bucket instead.
 pub(crate) type Hashes = fn(&[[u64; 2]], &mut [u64]);
@@ -42,6 +42,25 @@ pub(crate) type Prefetch = extern "C" fn(*const u8);
 #[inline]
 pub(crate) fn does_write(writing: u64, action: u64) -> bool {
     action < u64::from(u64::BITS) && writing >> action & 1 == 1
+}
+
+/// The keys of several packets for one table, with the buckets that are known already.
+#[derive(Clone, Copy, Debug)]
+pub struct KeysOfBurst<'k> {
+    /// The keys. Each has two words, the low one first.
+    pub keys: &'k [[u64; 2]],
+    /// The addresses of the home buckets of the first keys. Those of the other keys are computed.
+    pub buckets: &'k [u64],
+}
+
+/// The slices that receive the results of [`Access::prefetch_named`], one of each per key.
+#[derive(Debug)]
+pub struct NamedEntries<'f> {
+    /// The address that each entry holds, or zero.
+    pub addresses: &'f mut [u64],
+    /// The position of each entry, encoded by the constants of [`Probe`] that begin with `FOUND`,
+    /// or zero.
+    pub found: &'f mut [u32],
 }
 
 /// The result of a lookup: the address of the entry's parameters, and its action.
@@ -245,16 +264,14 @@ impl Access {
     /// addresses.
     ///
     /// `place` is the offset of the address in an entry's value, in bytes, and must be a multiple
-    /// of 8. For each key, the address is written to `named`, and the cache line at the address is
-    /// prefetched. Zero is written instead if the key has no entry, if its entry is neither in its
-    /// home bucket nor in the next one, or if entries may not be accessed without `find`. `buckets`
-    /// holds the addresses of the home buckets of the first keys. Those of the other keys are
-    /// computed.
+    /// of 8. For each key, the address is written to `named.addresses`, and the cache line at the
+    /// address is prefetched. Zero is written instead if the key has no entry, if its entry is
+    /// neither in its home bucket nor in the next one, or if entries may not be accessed without
+    /// `find`.
     ///
-    /// `found` receives the position of each key's entry, encoded by the constants of [`Probe`]
-    /// that begin with `FOUND`. It receives zero if `named` received no address, if keys are entry
-    /// numbers, or if the home bucket is the last of the table and the entry overflowed into the
-    /// first.
+    /// `named.found` receives the position of each key's entry. It receives zero if no address was
+    /// written, if keys are entry numbers, or if the home bucket is the last of the table and the
+    /// entry overflowed into the first.
     ///
     /// # Safety
     /// The table must be alive, and no entry may have been inserted or removed since this access
@@ -262,13 +279,13 @@ impl Access {
     #[inline]
     pub unsafe fn prefetch_named(
         &self,
-        (keys, buckets): (&[[u64; 2]], &[u64]),
+        keys: KeysOfBurst<'_>,
         place: usize,
-        (named, found): (&mut [u64], &mut [u32]),
+        named: NamedEntries<'_>,
     ) {
         // SAFETY: the caller guarantees that the table is alive and unchanged and that the
         // addresses are of its buckets; the function was chosen for this table's shape.
-        unsafe { (self.name)(self, (keys, buckets), place, (named, found)) }
+        unsafe { (self.name)(self, keys, place, named) }
     }
 
     /// Counts a hit on an entry and returns where it is. The caller may use the entry's value
@@ -340,12 +357,7 @@ pub(crate) unsafe fn no_places(_: &Access, _: &[[u64; 2]], _: &[u64], places: &m
 
 /// Implements [`Access::prefetch_named`] for accesses whose callers may not use entries in place:
 /// writes zeros and prefetches nothing.
-pub(crate) unsafe fn no_names(
-    _: &Access,
-    _: (&[[u64; 2]], &[u64]),
-    _: usize,
-    (named, found): (&mut [u64], &mut [u32]),
-) {
-    named.fill(0);
-    found.fill(0);
+pub(crate) unsafe fn no_names(_: &Access, _: KeysOfBurst<'_>, _: usize, named: NamedEntries<'_>) {
+    named.addresses.fill(0);
+    named.found.fill(0);
 }

@@ -149,7 +149,7 @@ impl ExactTable {
         let layout =
             Layout::new(key_bits, parameter_bytes, FIRST_SIZE)?.with_actions(actions.max(1))?;
         let shape = Self::shape(&layout)?;
-        let body = Body::new((storage, lock), is_numbered, (shape, &layout), FIRST_SIZE)?;
+        let body = BodyKind { storage, lock, is_numbered }.body(shape, &layout, FIRST_SIZE)?;
         let domain = Domain::new();
         Ok(Self { layout, shape, storage, lock, is_numbered, size: FIRST_SIZE, body, domain })
     }
@@ -168,8 +168,8 @@ impl ExactTable {
     }
 
     fn body(&self, size: usize) -> Result<Body, ExactTableError> {
-        let design = (self.storage, self.lock);
-        Body::new(design, self.is_numbered, (self.shape, &self.layout), size)
+        let Self { storage, lock, is_numbered, .. } = *self;
+        BodyKind { storage, lock, is_numbered }.body(self.shape, &self.layout, size)
     }
 
     /// Returns the number of entries.
@@ -366,21 +366,24 @@ impl Key {
     }
 }
 
-impl Body {
-    fn new(
-        (storage, lock): (Storage, EntryLock),
-        is_numbered: bool,
-        (shape, layout): (Shape, &Layout),
-        size: usize,
-    ) -> Result<Self, ExactTableError> {
+/// The properties of a table that determine how its body stores entries.
+struct BodyKind {
+    storage: Storage,
+    lock: EntryLock,
+    is_numbered: bool,
+}
+
+impl BodyKind {
+    /// Creates a body for `size` entries.
+    fn body(self, shape: Shape, layout: &Layout, size: usize) -> Result<Body, ExactTableError> {
         let none = || ExactTableError::Memory { entries: size };
-        let kind = match storage {
-            Storage::Inline if is_numbered => {
+        let kind = match self.storage {
+            Storage::Inline if self.is_numbered => {
                 let inline = Inline::numbered(shape, size).ok_or_else(none)?;
-                return Ok(Self::Numbered(Box::new(inline)));
+                return Ok(Body::Numbered(Box::new(inline)));
             }
             Storage::Inline => {
-                return Ok(Self::Inline(Box::new(Inline::new(shape, size).ok_or_else(none)?)));
+                return Ok(Body::Inline(Box::new(Inline::new(shape, size).ok_or_else(none)?)));
             }
             Storage::Original => Kind::Original,
             Storage::Dynamic => Kind::Dynamic,
@@ -388,10 +391,12 @@ impl Body {
         };
         let layout = Layout::new(8 * shape.key as u32, layout.parameter_bytes(), size)?
             .with_actions(layout.actions())?;
-        let table = Indirect::new(kind, &layout, lock);
-        Ok(Self::Indirect(Box::new(table.ok_or_else(none)?)))
+        let table = Indirect::new(kind, &layout, self.lock);
+        Ok(Body::Indirect(Box::new(table.ok_or_else(none)?)))
     }
+}
 
+impl Body {
     fn len(&self) -> usize {
         match self {
             Self::Inline(inline) | Self::Numbered(inline) => inline.len(),

@@ -89,7 +89,7 @@ mod store;
 mod sync;
 mod ternary_tree;
 
-pub use access::{Access, Place, Sharing, no_bucket};
+pub use access::{Access, KeysOfBurst, NamedEntries, Place, Sharing, no_bucket};
 pub use apply::{Actions, Hit, TableWorker, WorkerError};
 pub use cells::{CellWidth, Cells};
 pub use design::{

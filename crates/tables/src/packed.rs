@@ -159,11 +159,18 @@ struct Entries {
     searcher: Option<SearcherSource>,
     workers: Vec<(WorkerId, Arc<Lookups>)>,
     /// The numbers of hits and misses of workers that have left the group.
-    gone: (u64, u64),
+    gone: Sums,
     /// The number of entries in the table.
     count: usize,
     /// The number of entries with an action that writes them in place.
     writers: usize,
+}
+
+/// The numbers of lookups that found an entry and that found none, over several workers.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    hits: u64,
+    misses: u64,
 }
 
 /// The numbers of lookups of one worker in one table that found an entry and that found none. Each
@@ -183,8 +190,9 @@ impl Lookups {
         }
     }
 
-    fn add_to(&self, (hits, misses): (u64, u64)) -> (u64, u64) {
-        (hits + self.hits.load(Ordering::Relaxed), misses + self.misses.load(Ordering::Relaxed))
+    fn add_to(&self, sums: &mut Sums) {
+        sums.hits += self.hits.load(Ordering::Relaxed);
+        sums.misses += self.misses.load(Ordering::Relaxed);
     }
 }
 
@@ -262,8 +270,14 @@ impl PackedTable {
         };
         let changing = Changing { finder, taken: 0, wait };
         let searcher = changing.source();
-        let entries =
-            Entries { table, searcher, workers: Vec::new(), gone: (0, 0), count: 0, writers: 0 };
+        let entries = Entries {
+            table,
+            searcher,
+            workers: Vec::new(),
+            gone: Sums::default(),
+            count: 0,
+            writers: 0,
+        };
         let in_place = design.update == UpdateMethod::Pointer;
         Ok(Self {
             group: Arc::clone(group),
@@ -370,7 +384,7 @@ impl PackedTable {
         let entries = &mut *write(&self.entries);
         entries.table.leave(worker.id());
         for (_, lookups) in entries.workers.extract_if(.., |(known, _)| *known == worker.id()) {
-            entries.gone = lookups.add_to(entries.gone);
+            lookups.add_to(&mut entries.gone);
         }
     }
 
@@ -379,7 +393,9 @@ impl PackedTable {
     #[must_use]
     pub fn lookups(&self) -> (u64, u64) {
         let entries = read(&self.entries);
-        entries.workers.iter().fold(entries.gone, |sum, (_, lookups)| lookups.add_to(sum))
+        let mut sums = entries.gone;
+        entries.workers.iter().for_each(|(_, lookups)| lookups.add_to(&mut sums));
+        (sums.hits, sums.misses)
     }
 
     /// Returns the number of bytes that the entries and the structure for searching them take.

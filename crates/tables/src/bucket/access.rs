@@ -8,7 +8,8 @@ use std::ptr;
 use super::line::{Header, Held, Line};
 use super::table::{Buckets, number_bits, numbered_hash};
 use crate::access::{
-    Access, Find, Leave, Place, Sharing, does_write, fetch, key, no_names, no_places,
+    Access, Find, KeysOfBurst, Leave, NamedEntries, Place, Sharing, does_write, fetch, key,
+    no_names, no_places,
 };
 use crate::hash::{DEFAULT_SEED, fixed};
 use crate::probe::Probe;
@@ -130,9 +131,9 @@ unsafe fn locate<const K: usize, const V: usize, const NUMBERED: bool>(
 /// does not branch on the slot of a key, because a branch predictor could not predict it.
 unsafe fn name<const K: usize, const V: usize, const NUMBERED: bool>(
     access: &Access,
-    (keys, buckets): (&[[u64; 2]], &[u64]),
+    KeysOfBurst { keys, buckets }: KeysOfBurst<'_>,
     place: usize,
-    (named, found): (&mut [u64], &mut [u32]),
+    NamedEntries { addresses: named, found }: NamedEntries<'_>,
 ) {
     if place + 8 > V {
         named.fill(0);

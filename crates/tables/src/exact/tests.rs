@@ -1,7 +1,7 @@
 //! Tests of tables with exact keys, for every storage and every way in which threads share a table.
 
 use super::*;
-use crate::access::{Place, key, no_bucket};
+use crate::access::{KeysOfBurst, NamedEntries, Place, key, no_bucket};
 use crate::hash::{DEFAULT_SEED, fixed};
 use crate::probe::Probe;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -243,10 +243,11 @@ fn the_addresses_in_existing_entries_are_prefetched() {
         table.insert(7, ActionId(0), &values).unwrap();
         let ask = |table: &ExactTable, sharing| {
             let (mut named, mut found) = ([1; 3], [1; 3]);
-            let keys = ([7, 8, 0].map(|key| [key, 0]), []);
-            let into = (&mut named[..], &mut found[..]);
+            let keys = [7, 8, 0].map(|key| [key, 0]);
+            let keys = KeysOfBurst { keys: &keys, buckets: &[] };
+            let into = NamedEntries { addresses: &mut named, found: &mut found };
             // SAFETY: the table is alive and unchanged since the access was made.
-            unsafe { table.access(sharing, 0).prefetch_named((&keys.0, &keys.1), 8, into) };
+            unsafe { table.access(sharing, 0).prefetch_named(keys, 8, into) };
             assert_eq!(found.map(|found| found != 0), named.map(|named| named != 0));
             named
         };
@@ -329,8 +330,9 @@ fn addresses_in_entries_of_overflowed_buckets_are_prefetched() {
         let keys: Vec<[u64; 2]> = (1..=count).map(|key| [key, 0]).collect();
         let (mut named, mut found) = (vec![1; keys.len()], vec![1; keys.len()]);
         let mut access = table.access(Sharing::Alone, 0);
+        let into = NamedEntries { addresses: &mut named, found: &mut found };
         // SAFETY: the table is alive and unchanged since the access was made.
-        unsafe { access.prefetch_named((&keys, &[]), place, (&mut named, &mut found)) };
+        unsafe { access.prefetch_named(KeysOfBurst { keys: &keys, buckets: &[] }, place, into) };
         // The result is equal if bucket addresses are passed, and empty if the addresses are
         // those of the empty bucket.
         let home = |[low, high]: &[u64; 2]| {
@@ -343,16 +345,18 @@ fn addresses_in_entries_of_overflowed_buckets_are_prefetched() {
         };
         let buckets: Vec<u64> = keys.iter().map(home).collect();
         let (mut by_told, mut found_by_told) = (vec![1; keys.len()], vec![1; keys.len()]);
-        let into = (&mut by_told[..], &mut found_by_told[..]);
+        let told = KeysOfBurst { keys: &keys, buckets: &buckets[..keys.len() - 5] };
+        let into = NamedEntries { addresses: &mut by_told, found: &mut found_by_told };
         // SAFETY: the table is alive and unchanged since the access was made. The addresses of
         // the last keys' buckets are not passed.
-        unsafe { access.prefetch_named((&keys, &buckets[..keys.len() - 5]), place, into) };
+        unsafe { access.prefetch_named(told, place, into) };
         assert_eq!((&by_told, &found_by_told), (&named, &found), "{key_bits}");
         let nowhere = vec![no_bucket(); keys.len()];
-        let into = (&mut by_told[..], &mut found_by_told[..]);
+        let told = KeysOfBurst { keys: &keys, buckets: &nowhere };
+        let into = NamedEntries { addresses: &mut by_told, found: &mut found_by_told };
         // SAFETY: the table is alive and unchanged since the access was made, and the addresses
         // are `no_bucket`.
-        unsafe { access.prefetch_named((&keys, &nowhere), place, into) };
+        unsafe { access.prefetch_named(told, place, into) };
         assert!(by_told.iter().all(|named| *named == 0));
         assert!(found_by_told.iter().all(|found| *found == 0));
         let probe = Probe::of(key_bits, bytes, 2).unwrap();
@@ -396,8 +400,9 @@ fn addresses_in_numbered_entries_are_prefetched() {
     access.prefetch_numbered(&[0, 1, 200, u32::MAX]);
     let keys: Vec<[u64; 2]> = (1..=200).map(|number| [number, 0]).collect();
     let (mut named, mut found) = ([1; 200], [0; 200]);
+    let into = NamedEntries { addresses: &mut named, found: &mut found };
     // SAFETY: the table is alive and unchanged since the access was made.
-    unsafe { access.prefetch_named((&keys, &[]), 8, (&mut named, &mut found)) };
+    unsafe { access.prefetch_named(KeysOfBurst { keys: &keys, buckets: &[] }, 8, into) };
     for (number, named) in (1..).zip(named) {
         assert_eq!(named, if number == 7 { 0 } else { number * 0x1_0000 });
     }
