@@ -30,7 +30,7 @@ use crate::table::{Ageing, DirectAccount, EntryLayout};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
-use tables::{Access, LINE, Probe, no_bucket, prefetch};
+use tables::{Access, KeysOfBurst, LINE, NamedEntries, Probe, no_bucket, prefetch};
 
 /// The largest number of packets in a burst. It is large enough for the prefetches of the first
 /// packet to complete before that packet is processed.
@@ -193,15 +193,16 @@ impl Owner {
     unsafe fn prefetch(
         &self,
         access: &Access,
-        (keys, computed): (&[[u64; 2]], &[u64]),
+        keys: KeysOfBurst<'_>,
         found: &mut [u32],
     ) {
         let mut accounts = [0; BURST];
-        let accounts = &mut accounts[..keys.len().min(BURST)];
+        let accounts = &mut accounts[..keys.keys.len().min(BURST)];
+        let named = NamedEntries { addresses: &mut *accounts, found };
         // SAFETY: the caller guarantees that the access is valid for the current batch and that no
         // packet has left the gate since the bucket addresses were computed.
         unsafe {
-            access.prefetch_named((keys, computed), self.place as usize, (&mut *accounts, found));
+            access.prefetch_named(keys, self.place as usize, named);
         }
         if !self.meters {
             return;
@@ -414,9 +415,10 @@ impl Run<'_, '_> {
                 let keys = found.map(|found| [u64::from(found), 0]);
                 // The lookups returned entry numbers, so the places of the entries are not needed.
                 let places = &mut [0; BURST][..packets];
+                let keys = KeysOfBurst { keys: &keys[..packets], buckets: &[] };
                 // SAFETY: the table accesses were obtained for this batch inside the gate, and no
                 // bucket addresses are passed.
-                unsafe { owner.prefetch(&table.access, (&keys[..packets], &[]), places) };
+                unsafe { owner.prefetch(&table.access, keys, places) };
             }
         }
         for Owned { table: number, column, owner } in &self.code.machine_code.owned {
@@ -436,7 +438,7 @@ impl Run<'_, '_> {
             // SAFETY: the table accesses were obtained for this batch inside the gate, and the
             // bucket addresses were computed for the same keys.
             unsafe {
-                let keys = (&keys[..packets], &homes[..count]);
+                let keys = KeysOfBurst { keys: &keys[..packets], buckets: &homes[..count] };
                 owner.prefetch(&table.access, keys, &mut found[..packets]);
             }
         }
