@@ -190,12 +190,7 @@ impl Owner {
     /// The access must be that of a table whose entries have this owner. It must have been obtained
     /// for the current batch inside the gate of the tables, and no packet may have left the gate
     /// since the bucket addresses were computed.
-    unsafe fn prefetch(
-        &self,
-        access: &Access,
-        keys: KeysOfBurst<'_>,
-        found: &mut [u32],
-    ) {
+    unsafe fn prefetch(&self, access: &Access, keys: KeysOfBurst<'_>, found: &mut [u32]) {
         let mut accounts = [0; BURST];
         let accounts = &mut accounts[..keys.keys.len().min(BURST)];
         let named = NamedEntries { addresses: &mut *accounts, found };
