@@ -138,7 +138,7 @@ impl Pair {
             let exact = right.iter().position(|other| other == name);
             let by_last_part = || {
                 let fits = |other: &&str| last(other) == last(name) && !left.contains(other);
-                let mut fitting = right.iter().enumerate().filter(|(_, other)| fits(*other));
+                let mut fitting = right.iter().enumerate().filter(|(_, other)| fits(other));
                 let found = fitting.next().map(|(position, _)| position);
                 found.filter(|_| self.is_by_hand && fitting.next().is_none())
             };
