@@ -395,6 +395,8 @@ fn connect(controller: &str) -> std::io::Result<(TcpStream, TcpStream)> {
     }
     let socket = outcome?;
     socket.set_nodelay(true)?;
+    // If the system refuses this option, TCP paces messages like those of other programs.
+    let _ = grpc::tcp::send_unpaced(&socket);
     socket.set_write_timeout(Some(WRITE_TIME))?;
     let reader = socket.try_clone()?;
     reader.set_read_timeout(Some(BETWEEN_LOOKS))?;

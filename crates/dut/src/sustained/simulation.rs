@@ -34,6 +34,10 @@ struct Made {
     refuses_from: f64,
     /// The time that this program needs to send a request.
     own: Duration,
+    /// The beginning and the length of a pause of the network, which keeps answers back.
+    pause: Option<[Duration; 2]>,
+    /// The duration of the window of a trial.
+    time: Duration,
 }
 
 const PLAIN: Made = Made {
@@ -43,6 +47,8 @@ const PLAIN: Made = Made {
     loses: None,
     refuses_from: f64::INFINITY,
     own: Duration::from_micros(10),
+    pause: None,
+    time: SETTINGS.time,
 };
 
 impl Made {
@@ -50,7 +56,8 @@ impl Made {
     fn trial(self, rate: f64, estimate: f64, random: &mut ChaCha8Rng) -> Ended {
         let numbers: Vec<EntryNumber> = (0..8_000).map(EntryNumber).collect();
         let (present, free) = numbers.split_at(1000);
-        let schedule = schedule(&SETTINGS, SETTINGS.batch, rate, estimate);
+        let settings = Settings { time: self.time, ..SETTINGS };
+        let schedule = schedule(&settings, settings.batch, rate, estimate);
         let mut trial = Trial::new(schedule, Pool::new(present, free));
         // The time of each answer, the number of its request, and whether an update is refused.
         let mut answers: BinaryHeap<Reverse<(Duration, usize, bool)>> = BinaryHeap::new();
@@ -83,7 +90,7 @@ impl Made {
                     let hits = |each: u64| updates / each > before / each;
                     wrong += usize::from(self.loses.is_some_and(hits));
                     let refused = rate > self.refuses_from && hits(100);
-                    answers.push(Reverse((free_at + self.way, position, refused)));
+                    answers.push(Reverse((self.arrives(free_at + self.way), position, refused)));
                 }
                 Step::WaitUntil(due) => now = next.map_or(due, |at| at.min(due)),
                 Step::Await => now = next.expect("a request waits"),
@@ -92,6 +99,14 @@ impl Made {
         }
         let busy = worked.as_secs_f64() / trial.end().as_secs_f64();
         trial.conclude(busy, wrong)
+    }
+
+    /// Returns when an answer arrives that would arrive at a time without the pause.
+    fn arrives(self, at: Duration) -> Duration {
+        match self.pause {
+            Some([from, length]) if (from..from + length).contains(&at) => from + length,
+            _ => at,
+        }
     }
 
     /// Searches for the highest rate. The estimate with which the search begins is wrong by a
@@ -189,6 +204,32 @@ fn requests_that_are_held_here_do_not_hide_a_long_way() {
     failures.note(8000.0, &ended.observation, ended.away, Some(seen));
     let verdict = failures.verdict(Some(Limit::Switch), None);
     assert_eq!(verdict, Verdict { limit: Some(Limit::Network), transport: Some(seen) });
+}
+
+/// A TCP connection may stand still for 200 ms, as under BBR, wherever in a trial of 300 ms. The
+/// trial fails if the switch cannot keep up, and passes if it can and answers arrive again before
+/// the trial ends.
+#[test]
+fn a_pause_of_the_network_hides_no_growth() {
+    let time = Duration::from_millis(300);
+    let length = Duration::from_millis(200);
+    let mut random = ChaCha8Rng::seed_from_u64(11);
+    for from in (0..400).step_by(5).map(Duration::from_millis) {
+        let paused = Made { time, pause: Some([from, length]), ..PLAIN };
+        for times in [1.5, 2.0, 3.0, 5.0] {
+            let ended = paused.trial(times * 4000.0, 4000.0, &mut random);
+            assert!(ended.observation.falling_behind, "{times} times the cap, {from:?}");
+        }
+        for times in [0.2, 0.5, 0.8] {
+            let ended = paused.trial(times * 4000.0, 4000.0, &mut random);
+            let schedule = schedule(&Settings { time, ..SETTINGS }, 10, times * 4000.0, 4000.0);
+            let ends_in_time = from + length + Duration::from_millis(20) < schedule.end();
+            let begins_late = from > schedule.end() - Duration::from_millis(100);
+            if ends_in_time || begins_late {
+                assert!(!ended.observation.falling_behind, "{times} times the cap, {from:?}");
+            }
+        }
+    }
 }
 
 /// Returns TCP evidence of a network that is idle.

@@ -14,10 +14,10 @@ use super::pool::Pool;
 use crate::entry_number::EntryNumber;
 use crate::window::{BUSY, Operation, Refusal};
 
-/// The growth of the backlog above which it counts as growing, as a share of the updates that are
-/// due meanwhile.
+/// The growth of the response time above which it counts as growing, as a share of the time in which
+/// it grew.
 const GROWTH: f64 = 0.01;
-/// The number of requests by which the backlog may differ between two moments by chance.
+/// The number of requests during which the response time may grow by chance.
 const BY_CHANCE: f64 = 2.0;
 /// The delay with which this program may send a due request without counting as the limit.
 const LATE: Duration = Duration::from_millis(2);
@@ -38,7 +38,7 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    fn end(&self) -> Duration {
+    pub(super) fn end(&self) -> Duration {
         self.warm_up + self.window
     }
 
@@ -49,11 +49,6 @@ impl Schedule {
     /// Returns the time at which the request with this number is due.
     fn due(&self, request: usize) -> Duration {
         Duration::from_secs_f64(request as f64 * self.batch as f64 / self.rate)
-    }
-
-    /// Returns the number of updates that are due by a time.
-    fn due_until(&self, time: Duration) -> f64 {
-        ((time.as_secs_f64() * self.rate / self.batch as f64).floor() + 1.0) * self.batch as f64
     }
 }
 
@@ -295,29 +290,32 @@ impl Trial {
         Ended { observation, pool: self.pool, refusal: self.refusal, away }
     }
 
-    /// Returns whether the number of unanswered updates kept growing: whether its minimum in the
-    /// second half of the window exceeds its minimum in the first half. A pause from which the
-    /// switch recovers does not count.
+    /// Returns whether requests waited longer and longer: whether the shortest response time of the
+    /// requests that were due in the second half of the window exceeds that of the first half.
+    ///
+    /// A pause from which the switch recovers does not count. Answers after the window count, so a
+    /// pause of half the window hides neither a growing nor a steady response time.
     fn is_growing(&self) -> bool {
         let Schedule { rate, batch, warm_up, window, .. } = self.schedule;
         let (middle, end) = (self.schedule.middle(), self.schedule.end());
-        let mut answered = 0.0;
-        let mut least = [f64::INFINITY; 2];
+        let mut least: [Option<Duration>; 2] = [None; 2];
         for answer in &self.answers {
-            answered += answer.updates as f64;
-            let half = match answer.at {
-                at if at < warm_up || at >= end => continue,
-                at if at < middle => 0,
+            let half = match answer.at.saturating_sub(answer.response) {
+                due if due < warm_up || due >= end => continue,
+                due if due < middle => 0,
                 _ => 1,
             };
-            let waiting = self.schedule.due_until(answer.at) - answered;
-            least[half] = least[half].min(waiting);
+            least[half] =
+                Some(least[half].map_or(answer.response, |least| least.min(answer.response)));
         }
-        let [first, second] = least;
-        let due = rate * window.as_secs_f64() / 2.0;
-        // Without an answer in a half, nothing is known of it, and the updates wait.
-        let grown = if second.is_infinite() { due } else { second - first };
-        grown > (GROWTH * due).max(BY_CHANCE * batch as f64)
+        let grown = match least {
+            [Some(first), Some(second)] => second.saturating_sub(first),
+            // The requests of the second half were held back until the schedule ended.
+            [_, None] => window / 2,
+            [None, Some(_)] => Duration::ZERO,
+        };
+        let by_chance = Duration::from_secs_f64(BY_CHANCE * batch as f64 / rate);
+        grown > (window / 2).mul_f64(GROWTH).max(by_chance)
     }
 }
 

@@ -152,6 +152,7 @@ fn connected(made: &MadeSwitch, address: SocketAddr) -> (OpenFlowSwitch, TcpStre
     let socket = TcpStream::connect(address).expect("the measurement listens");
     socket.set_nonblocking(true).expect("a socket");
     socket.set_nodelay(true).expect("a socket");
+    grpc::tcp::send_unpaced(&socket).expect("granted");
     let mut out = Vec::new();
     switch.opened(0, &mut out);
     (switch, socket, out)

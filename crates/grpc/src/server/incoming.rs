@@ -56,6 +56,8 @@ impl Incoming {
         admission: SharedAdmission,
         observer: Option<Arc<dyn ConnectionObserver>>,
     ) -> Self {
+        // If the system refuses this option, TCP paces answers like those of other programs.
+        let _ = crate::tcp::send_unpaced(&listener);
         Self { listener, admission, observer, rest: None }
     }
 

@@ -357,5 +357,9 @@ pub(super) fn name(version: Version, error: (u16, u16)) -> String {
 
 /// Opens the socket at which the switch connects.
 pub(super) fn listen(address: SocketAddr) -> Result<TcpListener, ConnectError> {
-    TcpListener::bind(address).map_err(|cause| ConnectError::Listen { address, cause })
+    let listener =
+        TcpListener::bind(address).map_err(|cause| ConnectError::Listen { address, cause })?;
+    // If the system refuses this option, TCP paces requests like those of other programs.
+    let _ = grpc::tcp::send_unpaced(&listener);
+    Ok(listener)
 }

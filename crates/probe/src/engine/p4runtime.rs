@@ -225,9 +225,6 @@ pub(crate) fn listen(address: SocketAddr) -> Result<TcpListener, PortsError> {
     let failed = |cause| PortsError::Listen { address, cause };
     let listener = TcpListener::bind(address).map_err(failed)?;
     listener.set_nonblocking(true).map_err(failed)?;
-    // If the system refuses this option, the run continues, and its round-trip times include TCP
-    // pacing.
-    let _ = grpc::tcp::send_unpaced(&listener);
     Ok(listener)
 }
 

@@ -110,8 +110,7 @@ fn the_sustained_rate_of_a_switch_with_a_cap_is_below_the_cap() {
         batch: 5,
         window: 4,
         occupancy: 0,
-        // BBR, if the kernel uses it, sends next to nothing for 200 ms in every 10 s.
-        time: Duration::from_millis(800),
+        time: Duration::from_millis(300),
         is_rough: true,
     };
     let plan = Plan {
