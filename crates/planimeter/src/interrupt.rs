@@ -65,6 +65,13 @@ pub(crate) fn flag() -> Arc<AtomicBool> {
     signals.asked.clone()
 }
 
+/// Returns the flag that [`flag`] returns, for work that takes a reference. Returns `None` if no
+/// handlers are installed.
+pub(crate) fn asked() -> Option<&'static AtomicBool> {
+    drop(flag());
+    SIGNALS.get().map(|signals| signals.asked.as_ref())
+}
+
 /// Does work on a separate thread and returns its result. Returns `None` if `interrupt` is set and
 /// the work does not end soon after. The thread then continues without effect until the process
 /// ends.

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 use ir::{Architecture, Program, with_large_stack};
 use report::page::document::{Section, json};
+use symbolic::Ends;
 use symbolic::generated::Test;
 use symbolic::goals::Kind;
 use symbolic::search::{FindError, Options, Progress, Report, SearchError, Verdict, find, search};
@@ -24,7 +25,7 @@ use symbolic::wanted::{Wanted, WantedError};
 
 use self::formats::{Format, Suite};
 use self::given::Subject;
-use crate::failure::Failure;
+use crate::failure::{Failure, INTERRUPTED};
 use crate::interrupt;
 use crate::invocation;
 use crate::parsers;
@@ -252,7 +253,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             }
         }
     }
-    let interrupted = interrupt::flag();
+    options.ends = Ends { at: time.map(|most| started + most), asked: interrupt::asked() };
     if let Some(other) = &arguments.equivalent {
         options.packets = arguments.packets.unwrap_or(1);
         let began = began.as_ref();
@@ -268,7 +269,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
         let tests = format!("{} tests", progress.tests);
         steps.show(count(progress.decided), count(progress.goals), tests);
-        !interrupted.load(Ordering::SeqCst) && time.is_none_or(|most| started.elapsed() < most)
+        true
     };
     let report = with_large_stack(|| search(subject.searched(), &options, &mut goes_on));
     drop(steps);
@@ -283,14 +284,23 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
                 .notes
                 .push(format!("What no test reaches is decided for configurations{bound}."));
         }
-        if interrupted.load(Ordering::SeqCst) {
+        if is_interrupted() {
             document.lacks("interrupted before all parts of the program were tried");
         }
         print!("{}", json::to_json(&document));
     } else {
         print(path, &report, arguments, started.elapsed());
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(status(ExitCode::SUCCESS))
+}
+
+/// Returns the exit status of a command that would end with `usual` if it were not interrupted.
+fn status(usual: ExitCode) -> ExitCode {
+    if is_interrupted() { ExitCode::from(INTERRUPTED) } else { usual }
+}
+
+fn is_interrupted() -> bool {
+    interrupt::asked().is_some_and(|asked| asked.load(Ordering::SeqCst))
 }
 
 /// Returns an error if programs of this architecture cannot be executed symbolically.
@@ -308,11 +318,11 @@ fn check_architecture(path: &Path, program: &Program) -> Result<(), Failure> {
 /// Generates tests with the default options, to find out what no packet reaches.
 fn usual(path: &Path, program: &Program) -> Result<Report, Failure> {
     check_architecture(path, program)?;
-    let interrupted = interrupt::flag();
-    let mut goes_on = |_: Progress| !interrupted.load(Ordering::SeqCst);
-    let options = Options { packets: PACKETS, ..Options::default() };
-    let report = with_large_stack(|| search(program, &options, &mut goes_on));
-    report.map_err(Failure::run)?.map_err(|error| failure(path, error))
+    let ends = Ends { at: None, asked: interrupt::asked() };
+    let options = Options { packets: PACKETS, ends, ..Options::default() };
+    let report = with_large_stack(|| search(program, &options, &mut |_| true));
+    let report = report.map_err(Failure::run)?.map_err(|error| failure(path, error))?;
+    if is_interrupted() { Err(Failure::Interrupted) } else { Ok(report) }
 }
 
 /// Returns the content of [`dead`] as a section of a document, which other programs can read.
@@ -385,6 +395,8 @@ fn failure(path: &Path, error: SearchError) -> Failure {
         SearchError::Unsupported(what) => Failure::input(format!("{}: {what}", path.display())),
         SearchError::Query(error) => Failure::run(format!("{}: {error}", path.display())),
         SearchError::Thread(_) => Failure::run(error),
+        SearchError::Ended if is_interrupted() => Failure::Interrupted,
+        SearchError::Ended => Failure::run(format!("{}: {error}; allow more time", path.display())),
     }
 }
 
@@ -411,7 +423,7 @@ fn one(
     let within = bound_of(options.entries);
     for (goal, verdict) in &report.goals {
         match verdict {
-            Verdict::Covered(_) => return Ok(ExitCode::SUCCESS),
+            Verdict::Covered(_) => return Ok(status(ExitCode::SUCCESS)),
             Verdict::Unreachable => {
                 println!("{}: no packet does this{within}: {}", path.display(), goal.name);
             }
@@ -426,10 +438,12 @@ fn one(
             Verdict::GivenUp(reason) => {
                 println!("{}: given up: {}: {reason}", path.display(), goal.name);
             }
-            Verdict::Open => {}
+            Verdict::Open => {
+                println!("{}: not decided before the search ended: {}", path.display(), goal.name);
+            }
         }
     }
-    Ok(ExitCode::from(1))
+    Ok(status(ExitCode::from(1)))
 }
 
 /// Writes the tests into the directory of `--output`, if it is given.

@@ -119,6 +119,7 @@ pub fn equivalent_with(
     let settings = Settings {
         conflicts: options.conflicts,
         fill: Fill::Random(options.seed),
+        ends: options.ends,
         ..Settings::default()
     };
     let mut context = Context::new(settings);

@@ -36,6 +36,7 @@ pub(crate) use room::{Room, keys_with_entries, limit_of, several_keys};
 pub(crate) use table::{Configured, DefaultChoice, Lookup, may_be_entry};
 pub(crate) use written::has_exact_keys;
 
+use crate::ends::Ends;
 use crate::goals::Goals;
 use crate::packet::{self, Packet};
 use crate::query::{Context, Settings};
@@ -45,13 +46,27 @@ use crate::term::{Origin, Term, Terms};
 use boundary::Boundaries;
 use ir::{Architecture, ExternId, ExternType, FunctionId, Location, Program, TableId, TypeId};
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 /// A construct that symbolic execution does not follow.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} is not executed symbolically")]
 pub struct Unsupported {
     what: String,
+}
+
+/// The reason why a program is not executed to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Unexecuted {
+    /// The program has a construct that prevents its execution.
+    Unsupported(Unsupported),
+    /// The execution was abandoned ([`Bounds::ends`]).
+    Abandoned,
+}
+
+impl From<Unsupported> for Unexecuted {
+    fn from(unsupported: Unsupported) -> Self {
+        Self::Unsupported(unsupported)
+    }
 }
 
 impl Unsupported {
@@ -262,8 +277,8 @@ pub(crate) struct Bounds {
     /// Whether the program is compared with another. The comparison itself takes into account that
     /// groups of action selectors may have several members, and leaves out meters of v1model.
     pub(crate) is_compared: bool,
-    /// The time at which the execution is abandoned; `None` for no limit.
-    pub(crate) until: Option<Instant>,
+    /// When the execution is abandoned.
+    pub(crate) ends: Ends,
 }
 
 /// Executes a program for v1model, PSA or PNA on one or more packets. Each packet finds the
@@ -272,7 +287,7 @@ pub(crate) struct Bounds {
 /// # Errors
 ///
 /// Returns an error if the program cannot be executed at all, or if the time ends.
-pub(crate) fn execute(program: &Program, bounds: Bounds) -> Result<Execution, Unsupported> {
+pub(crate) fn execute(program: &Program, bounds: Bounds) -> Result<Execution, Unexecuted> {
     run(Executor::new(program, Terms::new(), 0)?, bounds)
 }
 
@@ -284,7 +299,7 @@ pub(crate) fn execute(program: &Program, bounds: Bounds) -> Result<Execution, Un
 pub(crate) fn execute_with_boundaries(
     program: &Program,
     bounds: Bounds,
-) -> Result<Execution, Unsupported> {
+) -> Result<Execution, Unexecuted> {
     let mut executor = Executor::new(program, Terms::new(), 0)?;
     executor.boundaries = Some(Boundaries::default());
     run(executor, bounds)
@@ -309,7 +324,7 @@ pub(crate) fn execute_beside(
     bounds: Bounds,
     other: &mut Execution,
     (first, paired): (u64, BTreeMap<String, String>),
-) -> Result<Execution, Unsupported> {
+) -> Result<Execution, Unexecuted> {
     let terms = std::mem::take(&mut other.terms);
     let mut executor = Executor::new(program, terms, first)?;
     executor.configured = std::mem::take(&mut other.configured);
@@ -319,8 +334,9 @@ pub(crate) fn execute_beside(
 }
 
 /// Executes the program of an executor.
-fn run(mut executor: Executor<'_>, bounds: Bounds) -> Result<Execution, Unsupported> {
-    executor.until = bounds.until;
+fn run(mut executor: Executor<'_>, bounds: Bounds) -> Result<Execution, Unexecuted> {
+    executor.ends = bounds.ends;
+    executor.feasibility = Context::new(Settings { ends: bounds.ends, ..Settings::default() });
     executor.only_source_entries = bounds.only_source_entries;
     executor.is_compared = bounds.is_compared;
     executor.start_clock(bounds.packets);
@@ -332,7 +348,7 @@ fn run(mut executor: Executor<'_>, bounds: Bounds) -> Result<Execution, Unsuppor
     }
     executor.limit_entries(bounds.entries);
     if executor.is_late() {
-        return Err(Unsupported::new("a program that takes longer than the time for it"));
+        return Err(Unexecuted::Abandoned);
     }
     executor.terms.check().map_err(|fault| Unsupported::new(format!("the program ({fault})")))?;
     Ok(Execution {
@@ -367,7 +383,7 @@ fn run(mut executor: Executor<'_>, bounds: Bounds) -> Result<Execution, Unsuppor
 pub(crate) struct Executor<'p> {
     program: &'p Program,
     /// The time after which no packet is followed further, because the execution is abandoned.
-    until: Option<Instant>,
+    ends: Ends,
     /// Whether tables have no entries and default actions but those in the source, and those that
     /// packets write.
     only_source_entries: bool,
@@ -469,7 +485,7 @@ impl<'p> Executor<'p> {
         let next_indexes = shapes.next_indexes();
         Ok(Self {
             program,
-            until: None,
+            ends: Ends::default(),
             only_source_entries: false,
             is_compared: false,
             terms,
@@ -630,9 +646,9 @@ impl<'p> Executor<'p> {
         state
     }
 
-    /// Returns whether the time limit of the execution has passed.
+    /// Returns whether the execution is abandoned.
     fn is_late(&self) -> bool {
-        self.until.is_some_and(|until| Instant::now() >= until)
+        self.ends.are_reached()
     }
 
     /// Records that packets are not followed further, and why.

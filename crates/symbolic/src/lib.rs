@@ -41,6 +41,7 @@
 //! ```
 
 pub mod blast;
+mod ends;
 pub mod equivalence;
 pub mod evaluate;
 mod execute;
@@ -61,5 +62,6 @@ mod state;
 pub mod term;
 pub mod wanted;
 
+pub use ends::Ends;
 pub use execute::Unsupported;
 pub use packet::MAXIMUM_LENGTH as LONGEST_PACKET;

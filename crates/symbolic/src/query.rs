@@ -4,6 +4,7 @@ mod cores;
 mod maximum;
 
 use crate::blast::Blaster;
+use crate::ends::Ends;
 use crate::evaluate::{Evaluation, Model};
 use crate::proof::{CheckedSolver, ProofError};
 use crate::solver::{self, BatSolver, Literal, Solver};
@@ -34,6 +35,8 @@ pub struct Settings {
     pub fill: Fill,
     /// Whether each proof of unsatisfiability is checked.
     pub checks_proofs: bool,
+    /// When the solver gives up whatever query it is answering.
+    pub ends: Ends,
 }
 
 impl Default for Settings {
@@ -44,6 +47,7 @@ impl Default for Settings {
             models: 32,
             fill: Fill::Zeros,
             checks_proofs: true,
+            ends: Ends::default(),
         }
     }
 }
@@ -123,8 +127,10 @@ impl Context {
     /// Returns a context without assertions.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
-        let mut solver =
-            CheckedSolver::new(BatSolver::new(settings.checks_proofs), settings.checks_proofs);
+        let mut solver = CheckedSolver::new(
+            BatSolver::new(settings.checks_proofs, settings.ends),
+            settings.checks_proofs,
+        );
         let blaster = Blaster::new(&mut solver, settings.fill, settings.clauses);
         Self {
             settings,

@@ -17,8 +17,9 @@ pub use worst::{
     Costliest, Costly, CostlyWish, Shortage, ShortageReason, costliest, costliest_of_each,
 };
 
+use crate::ends::Ends;
 use crate::evaluate::{Evaluation, KnownBits, Model};
-use crate::execute::{Bounds, Cut, Execution, Narrowing, Room, Unsupported};
+use crate::execute::{Bounds, Cut, Execution, Narrowing, Room, Unexecuted, Unsupported};
 use crate::expected;
 use crate::generated::Test;
 use crate::goals::{Goal, place};
@@ -30,7 +31,6 @@ use crate::term::{InputId, Operation, Term, Terms};
 use ir::bits::Bits;
 use ir::{Program, TableId};
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 /// The largest length of a packet, in bytes, in tests that do not need a longer one.
 const SHORT: u128 = 128;
@@ -70,6 +70,8 @@ pub struct Options {
     pub conflicts: u64,
     /// The number of threads. The resulting tests do not depend on it.
     pub threads: usize,
+    /// When the search ends early.
+    pub ends: Ends,
 }
 
 impl std::default::Default for Options {
@@ -86,6 +88,7 @@ impl std::default::Default for Options {
             coverage: 100.0,
             conflicts: 20_000,
             threads: 1,
+            ends: Ends::default(),
         }
     }
 }
@@ -99,7 +102,7 @@ impl Options {
             only_source_entries: self.only_source_entries,
             entries: self.entries.map(u64::from),
             is_compared: false,
-            until: None,
+            ends: self.ends,
         }
     }
 }
@@ -141,13 +144,25 @@ pub struct Report {
 pub enum SearchError {
     /// The program contains a construct that prevents its symbolic execution.
     #[error("{0}")]
-    Unsupported(#[from] Unsupported),
+    Unsupported(Unsupported),
+    /// The search had to end before the program had been executed.
+    #[error("the search ended before the program had been executed, so it has found nothing")]
+    Ended,
     /// The solver could not answer a query.
     #[error("{0}")]
     Query(#[from] QueryError),
     /// A thread cannot be started.
     #[error("a thread cannot be started: {0}")]
     Thread(String),
+}
+
+impl From<Unexecuted> for SearchError {
+    fn from(reason: Unexecuted) -> Self {
+        match reason {
+            Unexecuted::Unsupported(unsupported) => Self::Unsupported(unsupported),
+            Unexecuted::Abandoned => Self::Ended,
+        }
+    }
 }
 
 /// The progress of a search.
@@ -216,7 +231,7 @@ struct Search<'p> {
     /// The tables and actions whose constraints have excluded an outcome.
     excluding: Vec<String>,
     /// The time after which no further query is passed to the solver; `None` for no limit.
-    until: Option<Instant>,
+    ends: Ends,
 }
 
 /// Returns the conditions under which a test leaves the state that packets can write as it is
@@ -332,6 +347,7 @@ impl<'p> Search<'p> {
         let settings = Settings {
             conflicts: options.conflicts,
             fill: Fill::Random(options.seed),
+            ends: options.ends,
             ..Settings::default()
         };
         doubt_idle_entries(&mut execution);
@@ -400,7 +416,7 @@ impl<'p> Search<'p> {
             restrictions: Restrictions::new(program),
             permitted: Vec::new(),
             excluding: Vec::new(),
-            until: None,
+            ends: options.ends,
         }
     }
 
@@ -411,9 +427,9 @@ impl<'p> Search<'p> {
             || (self.options.starts_fresh && self.execution.leaves_state)
     }
 
-    /// Returns whether the time limit of the search has passed.
+    /// Returns whether the search must end.
     fn is_late(&self) -> bool {
-        self.until.is_some_and(|until| Instant::now() >= until)
+        self.ends.are_reached()
     }
 
     /// Removes the cuts that no packet can reach.
@@ -453,6 +469,20 @@ impl<'p> Search<'p> {
     /// Tries to find a test that reaches a goal, which it does if `condition` holds. If there is
     /// none, returns the verdict on the goal; it is `Open` if the time has ended.
     fn attempt(
+        &mut self,
+        condition: Term,
+        goal: &Goal,
+        number: usize,
+    ) -> Result<Result<Found, Verdict>, SearchError> {
+        let found = self.tried(condition, goal, number)?;
+        // A query that had to end is not one that the solver has given up.
+        let has_ended = self.is_late() && matches!(found, Err(Verdict::GivenUp(_)));
+        Ok(if has_ended { Err(Verdict::Open) } else { found })
+    }
+
+    /// Tries to find a test that reaches a goal, as [`Self::attempt`] does. The verdict is also
+    /// `GivenUp` if the time ended during a query.
+    fn tried(
         &mut self,
         condition: Term,
         goal: &Goal,

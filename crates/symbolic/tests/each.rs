@@ -2,10 +2,13 @@
 
 use ir::Program;
 use p4lang::preprocess::{MemoryFiles, Options as Sources};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
+use symbolic::Ends;
 use symbolic::generated::Test;
 use symbolic::search::{
-    FindError, Options, Progress, Taker, Verdict, Wants, WishAnswer, Wishes, find_each,
+    FindError, Options, Progress, SearchError, Taker, Verdict, Wants, WishAnswer, Wishes,
+    find_each, search,
 };
 use symbolic::wanted::Wanted;
 
@@ -80,7 +83,7 @@ fn searched(
     wants: fn(usize) -> Wants,
 ) -> Result<Searched, FindError> {
     let mut taker = Refusing { refused, wants, offered: Vec::new() };
-    let wishes = Wishes { wishes, port: 1, offers: 3, until: None };
+    let wishes = Wishes { wishes, port: 1, offers: 3 };
     let answers = find_each(&program(), &wishes, &Options::default(), &mut taker)?;
     Ok((answers, taker.offered))
 }
@@ -151,9 +154,28 @@ fn the_caller_says_what_it_wants() {
 #[test]
 fn nothing_is_executed_once_the_time_has_ended() {
     let wishes = [wish(&["hit I.first"])];
-    let wishes = Wishes { wishes: &wishes, port: 1, offers: 3, until: Some(Instant::now()) };
+    let wishes = Wishes { wishes: &wishes, port: 1, offers: 3 };
+    let ends = Ends { at: Some(Instant::now()), asked: None };
+    let options = Options { ends, ..Options::default() };
     let mut taker = Refusing { refused: 0, wants: |_| Wants::Test, offered: Vec::new() };
-    let found = find_each(&program(), &wishes, &Options::default(), &mut taker);
-    let late = |error: FindError| error.to_string().contains("longer than the time for it");
-    assert!(found.is_err_and(late) && taker.offered.is_empty());
+    let found = find_each(&program(), &wishes, &options, &mut taker);
+    assert_eq!(found.unwrap_err(), FindError::Search(SearchError::Ended));
+    assert!(taker.offered.is_empty());
+}
+
+#[test]
+fn a_search_that_is_asked_to_end_returns_what_it_has() {
+    static ASKED: AtomicBool = AtomicBool::new(false);
+    let ends = Ends { at: None, asked: Some(&ASKED) };
+    let options = Options { ends, ..Options::default() };
+    let mut goes_on = |progress: Progress| {
+        ASKED.store(progress.tests > 0, Ordering::Relaxed);
+        true
+    };
+    let report = search(&program(), &options, &mut goes_on).expect("it is executed");
+    assert!(!report.tests.is_empty());
+    assert!(report.goals.iter().any(|(_, verdict)| *verdict == Verdict::Open));
+    // The flag is still set.
+    let report = search(&program(), &options, &mut |_| true);
+    assert_eq!(report.unwrap_err(), SearchError::Ended);
 }

@@ -1,6 +1,7 @@
 //! Queries: models, cores, limits, what is kept between queries, and the check of proofs.
 
 use ir::bits::Bits;
+use symbolic::Ends;
 use symbolic::evaluate::{Evaluation, Model};
 use symbolic::proof::{CheckedSolver, ProofError};
 use symbolic::query::{Answer, Context, Core, Fill, Limit, QueryError, Settings};
@@ -285,11 +286,11 @@ impl Solver for Liar {
 
 /// Clauses that make exactly one of two variables true, with what a solver says about them.
 fn judged(steps: impl Fn([Literal; 2]) -> Vec<Step>, core: &[usize]) -> Result<(), ProofError> {
-    let mut truth = BatSolver::new(false);
+    let mut truth = BatSolver::new(false, Ends::default());
     let [a, b] = [truth.variable(None), truth.variable(None)];
     let core = core.iter().map(|position| [a, b][*position]).collect();
     let liar = Liar {
-        truth: BatSolver::new(false),
+        truth: BatSolver::new(false, Ends::default()),
         steps: steps([a, b]),
         answer: solver::Answer::Core(core),
     };
@@ -316,11 +317,14 @@ fn a_solver_that_lies_is_found_out() {
 #[test]
 fn lemmas_that_were_deleted_prove_nothing() {
     // Four clauses over two variables contradict each other, which propagation alone does not see.
-    let mut names = BatSolver::new(false);
+    let mut names = BatSolver::new(false, Ends::default());
     let [a, b, c] = [names.variable(None), names.variable(None), names.variable(None)];
     let run = |steps: Vec<Step>| {
-        let liar =
-            Liar { truth: BatSolver::new(false), steps, answer: solver::Answer::Core(vec![c]) };
+        let liar = Liar {
+            truth: BatSolver::new(false, Ends::default()),
+            steps,
+            answer: solver::Answer::Core(vec![c]),
+        };
         let mut checked = CheckedSolver::new(liar, true);
         for _ in 0..3 {
             checked.variable(None);

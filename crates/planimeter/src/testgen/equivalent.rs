@@ -15,7 +15,7 @@ use symbolic::generated::Test;
 use symbolic::search::Options;
 
 use super::given::Subject;
-use super::{Arguments, check_architecture, failure};
+use super::{Arguments, check_architecture, failure, is_interrupted, status};
 use crate::failure::Failure;
 use crate::program;
 
@@ -41,6 +41,9 @@ pub(super) fn compare(
     let tables = tables.map_err(|error| Failure::input(format!("--pair: {error}")))?;
     let verdict = with_large_stack(|| equivalent_with(first, second, &tables, options));
     let mut verdict = verdict.map_err(Failure::run)?.map_err(|error| failure(path, error))?;
+    if matches!(verdict, Equivalence::Undecided(_)) && is_interrupted() {
+        verdict = Equivalence::Undecided("interrupted".to_owned());
+    }
     if let Equivalence::Different(difference) = &mut verdict {
         let [of_first, of_second] = &subjects;
         of_first.complete(&mut difference.first);
@@ -53,16 +56,17 @@ pub(super) fn compare(
             print!("{}", json::to_json(&document));
         }
     }
-    match verdict {
-        Equivalence::Equal { .. } => Ok(ExitCode::SUCCESS),
+    let code = match verdict {
+        Equivalence::Equal { .. } => ExitCode::SUCCESS,
         Equivalence::Different(difference) => {
             if let Some(directory) = &arguments.output {
                 write(directory, &difference)?;
             }
-            Ok(ExitCode::from(1))
+            ExitCode::from(1)
         }
-        Equivalence::Undecided(_) => Ok(ExitCode::from(1)),
-    }
+        Equivalence::Undecided(_) => ExitCode::from(1),
+    };
+    Ok(status(code))
 }
 
 /// Formats the verdict as text. If the programs differ, the text contains the tests that show the

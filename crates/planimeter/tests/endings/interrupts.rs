@@ -304,6 +304,18 @@ fn bounds_of_a_thousand_flows_end_within_a_fifth_of_a_second() {
     }
 }
 
+/// The program is so large that its symbolic execution takes seconds.
+#[test]
+fn searches_for_tests_end_before_the_first_test_too() {
+    let program = file("programs/middleblock.p4");
+    interrupt_all(&[
+        long(&["testgen", &program], Ends::Interrupted),
+        long(&["testgen", &program, "--goal", "drop && !drop"], Ends::Interrupted),
+        long(&["testgen", &program, "--equivalent", &program], Ends::Interrupted),
+        long(&["compile", &program, "--dead"], Ends::Interrupted),
+    ]);
+}
+
 /// Verbs that read, compute and print have no result to leave, so they end immediately. A pipe
 /// without a writer keeps them reading as long as the test needs.
 #[test]

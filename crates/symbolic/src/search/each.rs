@@ -5,13 +5,12 @@
 
 use super::find::{FindError, condition_of};
 use super::{Options, Progress, Search, SearchError, Verdict};
-use crate::execute::{Bounds, Execution, execute};
+use crate::execute::{Execution, execute};
 use crate::generated::Test;
 use crate::goals::{Goal, Kind};
 use crate::term::Term;
 use crate::wanted::Wanted;
 use ir::Program;
-use std::time::Instant;
 
 /// The wishes of a caller, with limits of the search.
 #[derive(Clone, Copy, Debug)]
@@ -23,9 +22,6 @@ pub struct Wishes<'w> {
     pub port: u32,
     /// The largest number of tests that are offered for one formula.
     pub offers: u32,
-    /// The time after which no further query is passed to the solver; `None` for no limit. If it
-    /// passes while the program is executed, the search has no result.
-    pub until: Option<Instant>,
 }
 
 /// What the caller wants for a wish when its turn comes.
@@ -84,7 +80,7 @@ pub fn find_each(
     taker: &mut dyn Taker,
 ) -> Result<Vec<Answer>, FindError> {
     let options = Options { starts_fresh: true, packets: 1, ..*options };
-    let bounds = Bounds { until: wishes.until, ..options.bounds(1) };
+    let bounds = options.bounds(1);
     let mut execution = execute(program, bounds).map_err(SearchError::from)?;
     let of_goals = execution.goals.conditions(&mut execution.terms);
     let mut lists = Vec::with_capacity(wishes.wishes.len());
@@ -99,7 +95,6 @@ pub fn find_each(
     }
     allow_entries_only(&mut execution, wishes.port);
     let mut search = Search::new(program, execution, Vec::new(), &options);
-    search.until = wishes.until;
     search.drop_unreached_cuts()?;
     let mut answers = Vec::with_capacity(lists.len());
     let mut tests = 0;
@@ -204,11 +199,10 @@ impl Search<'_> {
             cuts,
             permitted,
             excluding,
-            until,
             ..
         } = self;
         let options = Options { seed: options.seed.wrapping_add(1), ..options };
         let new = Self::new(program, execution, conditions, &options);
-        Self { followed, cuts, permitted, excluding, until, ..new }
+        Self { followed, cuts, permitted, excluding, ..new }
     }
 }

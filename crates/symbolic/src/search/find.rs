@@ -52,7 +52,7 @@ pub fn find(
         }
         let (next, _) = match find_after(program, (goal, avoid), options, packets) {
             // A sequence may have too many terms where a single packet has not.
-            Err(FindError::Search(SearchError::Unsupported(_))) => break,
+            Err(FindError::Search(SearchError::Unsupported(_) | SearchError::Ended)) => break,
             found => found?,
         };
         if next.is_covered() {

@@ -93,6 +93,9 @@ impl<'p> Lane<'p> {
         let mut verdicts = verdicts.to_vec();
         let mut outcomes = Vec::new();
         while outcomes.len() < task.attempts {
+            if search.is_late() {
+                break;
+            }
             let Some(position) = self.open.next() else { break };
             let Some(Verdict::Open) = verdicts.get(position) else { continue };
             let condition = search.of_last.get(position).copied();
@@ -135,6 +138,11 @@ impl Results {
     /// goals.
     pub(super) fn are_enough(&self) -> bool {
         self.options.tests.is_some_and(|most| self.tests.len() >= most) || self.is_covered()
+    }
+
+    /// Returns whether the search must end, whatever it has found.
+    pub(super) fn has_ended(&self) -> bool {
+        self.options.ends.are_reached()
     }
 
     /// Returns whether the tests have the coverage at which the search ends. Never true if that is
@@ -254,7 +262,7 @@ fn decide<'p>(
         lane.open = at(number)..at(number + 1);
     }
     while lanes.iter().any(|lane| !lane.open.is_empty()) {
-        if !goes_on(results.progress()) || results.are_enough() {
+        if !goes_on(results.progress()) || results.are_enough() || results.has_ended() {
             return Ok(false);
         }
         for outcomes in round(lanes, task, &results.verdicts) {

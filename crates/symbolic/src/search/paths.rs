@@ -11,6 +11,7 @@
 //! of the path up to the end of ingress at least once.
 
 use super::{Options, Search, SearchError, Verdict};
+use crate::ends::Ends;
 use crate::execute::{Bounds, execute};
 use crate::generated::Test;
 use crate::goals::{Goal, Key, Kind, statements};
@@ -29,7 +30,7 @@ const BOUNDS: Bounds = Bounds {
     only_source_entries: false,
     entries: None,
     is_compared: false,
-    until: None,
+    ends: Ends { at: None, asked: None },
 };
 
 /// The width in bits of the terms that count visits.

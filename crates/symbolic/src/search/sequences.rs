@@ -32,7 +32,7 @@ pub(super) fn sequences(
         let mut search = match Search::prepared(program, options, packets) {
             Ok((search, _)) => search,
             // A sequence may have too many terms where a single packet has not.
-            Err(SearchError::Unsupported(_)) => break,
+            Err(SearchError::Unsupported(_) | SearchError::Ended) => break,
             Err(error) => return Err(error),
         };
         for (position, goal) in goals.iter().enumerate() {
@@ -41,7 +41,7 @@ pub(super) fn sequences(
             if !verdict.is_some_and(is_tried) {
                 continue;
             }
-            if !goes_on(results.progress()) || results.are_enough() {
+            if !goes_on(results.progress()) || results.are_enough() || results.has_ended() {
                 return Ok(());
             }
             let Some(condition) = search.of_last.get(position).copied() else { continue };

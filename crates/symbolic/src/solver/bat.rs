@@ -1,5 +1,7 @@
 //! The SAT solver batsat, as an implementation of the interface.
 
+use crate::ends::Ends;
+
 use super::{Answer, Literal, Solver, Step};
 use batsat::{Callbacks, ClauseKind, Lit, SolverInterface, SolverOpts, Var, lbool};
 
@@ -11,6 +13,7 @@ struct Search {
     /// The number of conflicts after which the search stops.
     stop_at: u64,
     steps: Option<Vec<Step>>,
+    ends: Ends,
 }
 
 impl Callbacks for Search {
@@ -35,7 +38,7 @@ impl Callbacks for Search {
     }
 
     fn stop(&self) -> bool {
-        self.conflicts >= self.stop_at
+        self.conflicts >= self.stop_at || self.ends.are_reached()
     }
 }
 
@@ -47,10 +50,10 @@ pub struct BatSolver {
 
 impl BatSolver {
     /// Returns a solver without variables. If `records` is true, the steps of its proofs are
-    /// recorded.
+    /// recorded. A search that must end is out of budget.
     #[must_use]
-    pub fn new(records: bool) -> Self {
-        let search = Search { steps: records.then(Vec::new), ..Search::default() };
+    pub fn new(records: bool, ends: Ends) -> Self {
+        let search = Search { steps: records.then(Vec::new), ends, ..Search::default() };
         let solver = batsat::Solver::new(SolverOpts::default(), search);
         Self { solver, clause: Vec::new() }
     }

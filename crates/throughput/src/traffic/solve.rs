@@ -14,6 +14,7 @@ use pipeline::{ControlError, EntryAction, FieldMatch, TableEntry, internet_check
 use rand::rngs::ChaCha8Rng;
 use rand::{Rng, SeedableRng};
 use std::time::{Duration, Instant};
+use symbolic::Ends;
 use symbolic::generated::{Entry, Matched, Test};
 use symbolic::search::{
     FindError, Options, Progress, SearchError, Taker, Verdict, Wants, WishAnswer, Wishes, find_each,
@@ -77,8 +78,9 @@ pub(super) fn solve(trial: &mut Trial<'_>, task: Task<'_>) -> Result<Solved, Con
     }
     let until = Instant::now().checked_add(task.time);
     let mut attempt = Attempt { trial, task, kept, bases: Vec::new(), until, failed: None };
-    let wishes = Wishes { wishes: &wishes, port: PORT, offers: OFFERS, until };
-    let options = Options { seed: task.seed, ..Options::default() };
+    let wishes = Wishes { wishes: &wishes, port: PORT, offers: OFFERS };
+    let ends = Ends { at: until, asked: None };
+    let options = Options { seed: task.seed, ends, ..Options::default() };
     let found = find_each(program, &wishes, &options, &mut attempt);
     let is_late = attempt.is_late();
     let Attempt { bases, failed, .. } = attempt;
@@ -102,7 +104,8 @@ pub(super) fn solve(trial: &mut Trial<'_>, task: Task<'_>) -> Result<Solved, Con
 fn without_answer(error: &FindError) -> String {
     match error {
         FindError::Search(SearchError::Unsupported(what)) => what.to_string(),
-        FindError::Search(SearchError::Query(_) | SearchError::Thread(_)) | FindError::Name(_) => {
+        FindError::Search(SearchError::Query(_) | SearchError::Thread(_) | SearchError::Ended)
+        | FindError::Name(_) => {
             format!("the search for a packet failed: {error}")
         }
     }

@@ -5,6 +5,7 @@ use std::num::NonZero;
 use std::thread::available_parallelism;
 
 use ir::with_large_stack;
+use symbolic::Ends;
 use symbolic::goals::Goal;
 use symbolic::search::{Costliest, CostlyWish, Options, SearchError, costliest_of_each, search};
 
@@ -12,6 +13,7 @@ use super::Task;
 use super::costs::{Weights, weights_of_kind};
 use super::work::{Kind, Packet, Work};
 use crate::failure::Failure;
+use crate::interrupt;
 
 /// The number of random seeds for which tests are generated. Costs are fitted to the packets of all
 /// of these tests.
@@ -97,7 +99,8 @@ impl Task<'_> {
     fn options(&self, seed: u64) -> Options {
         let seed = self.settings.seed.wrapping_add(seed);
         let threads = available_parallelism().map_or(1, NonZero::get);
-        Options { seed, threads, ..Options::default() }
+        let ends = Ends { at: None, asked: interrupt::asked() };
+        Options { seed, threads, ends, ..Options::default() }
     }
 }
 
@@ -126,5 +129,6 @@ pub(crate) fn failure(name: &str, error: SearchError) -> Failure {
         SearchError::Unsupported(what) => Failure::input(format!("{name}: {what}")),
         SearchError::Query(error) => Failure::run(format!("{name}: {error}")),
         SearchError::Thread(_) => Failure::run(error),
+        SearchError::Ended => Failure::Interrupted,
     }
 }
