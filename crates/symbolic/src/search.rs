@@ -100,6 +100,7 @@ impl Options {
             entries: self.entries.map(u64::from),
             is_compared: false,
             until: None,
+            entrance: None,
         }
     }
 }

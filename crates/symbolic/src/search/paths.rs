@@ -30,6 +30,7 @@ const BOUNDS: Bounds = Bounds {
     entries: None,
     is_compared: false,
     until: None,
+    entrance: None,
 };
 
 /// The width in bits of the terms that count visits.
