@@ -59,7 +59,7 @@ pub struct Options {
     pub entries: Option<u32>,
     /// Whether to generate tests that reveal more faults: additional tests at the boundaries of
     /// comparisons, packets that preferably leave the switch and hit entries, and entries that must
-    /// lose against others.
+    /// lose against others or that only lookups hit which packets skip.
     pub boundaries: bool,
     /// The number of tests after which the search ends; `None` for no limit.
     pub tests: Option<usize>,
