@@ -203,6 +203,8 @@ struct Search<'p> {
     /// Conditions that make a test reveal more of the program's behaviour. Those that are
     /// incompatible with a goal are left out.
     showing: Vec<Term>,
+    /// Conditions that what the control plane configures is not zero. They yield to `showing`.
+    nonzero: Vec<Term>,
     /// The boundaries for which tests are made. In `conditions`, theirs follow those of the goals.
     boundaries: Vec<boundaries::Wanted>,
     /// Whether the packet is followed to its end, with a configuration that a test may have.
@@ -347,6 +349,8 @@ impl<'p> Search<'p> {
         }
         let showing =
             if options.boundaries { boundaries::showing(&mut execution) } else { Vec::new() };
+        let nonzero =
+            if options.boundaries { boundaries::nonzero(&mut execution) } else { Vec::new() };
         let lengths: Vec<Term> = execution.arrivals().map(|arrival| arrival.length).collect();
         let ports: Vec<Term> = execution.arrivals().map(|arrival| arrival.port).collect();
         let terms = &mut execution.terms;
@@ -394,6 +398,7 @@ impl<'p> Search<'p> {
             options: *options,
             wishes,
             showing,
+            nonzero,
             boundaries: Vec::new(),
             followed,
             cuts,

@@ -129,3 +129,26 @@ fn entries_for_skipped_lookups_show_a_switch_that_makes_them() {
     let mut other = Switch::new(with("h.a.ttl == 0")).expect("a switch");
     assert!(tests.iter().any(|test| fails(&mut other, test)));
 }
+
+/// An argument of zero would hide that a program does not assign it.
+#[test]
+fn arguments_are_not_zero_unless_a_goal_needs_it() {
+    let program = compiled(&with_ingress(
+        "bit<8> known = 0;
+         action set(bit<8> value) { known = value; }
+         table t { key = { h.a.kind: exact; } actions = { set; NoAction; } }
+         apply {
+             t.apply();
+             s.egress_spec = 1;
+             if (known == h.a.ttl) { s.egress_spec = 2; }
+         }",
+    ));
+    let tests = thorough(&program).tests;
+    run_all(&program, &tests, true);
+    let entries = tests.iter().flat_map(|test| &test.entries);
+    let arguments = entries.flat_map(|entry| &entry.action.arguments);
+    let values: Vec<&str> =
+        arguments.map(|(_, value)| value.trim_start_matches("0x").trim_matches('0')).collect();
+    assert!(!values.is_empty());
+    assert!(values.iter().all(|digits| !digits.is_empty()), "{tests:?}");
+}
