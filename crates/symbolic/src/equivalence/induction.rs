@@ -129,7 +129,7 @@ impl Passes {
 
     /// Records the entrance at which an output enters the program again, if it does.
     fn follow(&mut self, comparison: &mut Comparison<'_>, sent: &Sent) {
-        if let Some(next) = sent.next() {
+        if let Some(next) = sent.next_pass() {
             self.entrances.insert(next.entrance);
             self.may_exceed_longest |= sent.may_exceed_longest(comparison.terms());
         }

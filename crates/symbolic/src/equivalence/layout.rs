@@ -39,7 +39,7 @@ pub(super) struct NextPass {
 
 impl Sent {
     /// Returns the next pass if the packet is not transmitted but enters the program again.
-    pub(super) fn next(&self) -> Option<&NextPass> {
+    pub(super) fn next_pass(&self) -> Option<&NextPass> {
         self.next.as_ref()
     }
 
