@@ -11,11 +11,16 @@
 //!
 //! Bits that are undefined in one of the programs do not count as a difference.
 //!
+//! Packets may enter a program again any number of times, in particular on the recirculation port,
+//! which any table may choose. If there are such packets, single passes are compared instead (module
+//! `induction`). If that fails, packets are followed up to a number of passes.
+//!
 //! A difference is shown by tests, which are made of fewer configurations than a control plane may
 //! write: they have an entry for each key, groups of one member, and no full table unless the
 //! packets of the sequence fill it. A layout is excluded only if the programs do not differ with
 //! any configuration. If they differ with one that no test has, the comparison is given up.
 
+mod induction;
 mod layout;
 mod pairing;
 mod tables;
@@ -23,7 +28,7 @@ mod tables;
 pub use tables::{PairError, TablePairs};
 
 use crate::evaluate::{Evaluation, KnownBits, Model};
-use crate::execute::{Bounds, Execution, Hashed, Narrowing, execute, execute_beside};
+use crate::execute::{Bounds, Entrance, Execution, Hashed, Narrowing, execute, execute_beside};
 use crate::expected;
 use crate::generated::{self, Exchange, Output, Test};
 use crate::query::{Answer, Context, Fill, Settings};
@@ -56,6 +61,9 @@ pub enum Equivalence {
         /// The configurations that the proof leaves out, in words, because the control plane cannot
         /// write them in both programs, or because they are not compared.
         without: Vec<String>,
+        /// Whether a packet may make any number of passes through the programs. Otherwise, no
+        /// packet makes more passes than the options permit.
+        any_passes: bool,
     },
     /// The programs transmit different packets.
     Different(Box<Difference>),
@@ -73,9 +81,10 @@ pub struct Difference {
     pub second: Test,
 }
 
-/// Compares two programs on sequences of up to `options.packets` packets. Each packet passes
-/// through a program at most `options.passes` times. Tables of the same name have the same entries,
-/// at most `options.entries` each.
+/// Compares two programs on sequences of up to `options.packets` packets. If packets may pass
+/// through a program more than `options.passes` times, they are called equal only if each single
+/// pass is equal, and a difference is only searched in that many passes. Tables of the same name
+/// have the same entries, at most `options.entries` each.
 ///
 /// # Errors
 ///
@@ -102,45 +111,17 @@ pub fn equivalent_with(
     tables: &TablePairs,
     options: &Options,
 ) -> Result<Equivalence, SearchError> {
-    let bounds = Bounds { is_compared: true, ..options.bounds(options.packets) };
-    let mut left = execute(first, bounds)?;
-    let names = tables.names([first, second]);
-    let mut right = execute_beside(second, bounds, &mut left, (SECOND, names))?;
-    let mut terms = std::mem::take(&mut right.terms);
-    let sides = [(first, &left), (second, &right)];
-    let paired = pairing::pair(&mut terms, sides, tables, bounds.entries);
-    let mut without = pairing::left_out(sides, tables);
-    let lemmas = equal_hashes(&mut terms, [&left.hashes, &right.hashes]);
-    left.terms = terms;
-    let Paired { assumed, selected_apart, narrowings, doubts } = match paired {
-        Ok(paired) => paired,
+    let programs = [first, second];
+    let comparison = match Comparison::new(programs, tables, options, None)? {
+        Ok(comparison) => comparison,
         Err(reason) => return Ok(Equivalence::Undecided(reason)),
     };
-    let settings = Settings {
-        conflicts: options.conflicts,
-        fill: Fill::Random(options.seed),
-        ends: options.ends,
-        ..Settings::default()
-    };
-    let mut context = Context::new(settings);
-    for condition in
-        left.assumptions.iter().chain(&right.assumptions).chain(&assumed).chain(&lemmas)
+    if comparison.is_cut_between_passes()
+        && let Some(proof) = induction::prove(programs, tables, options)?
     {
-        context.assert(&left.terms, *condition);
+        let induction::Proof { layouts, without } = proof;
+        return Ok(Equivalence::Equal { layouts, without, any_passes: true });
     }
-    without.sort();
-    without.dedup();
-    let comparison = Comparison {
-        programs: [first, second],
-        restrictions: [Restrictions::new(first), Restrictions::new(second)],
-        executions: [left, right],
-        tables,
-        selected_apart,
-        narrowings,
-        without,
-        context,
-        undecided: doubts.into_iter().next(),
-    };
     comparison.run()
 }
 
@@ -162,6 +143,73 @@ struct Comparison<'p> {
     undecided: Option<String>,
 }
 
+/// The outputs of both programs in a layout.
+struct Compared {
+    layout: Layout,
+    /// The outputs for each received packet.
+    outputs: Vec<[Vec<Sent>; 2]>,
+    /// The condition under which they differ, or the reason why they cannot be compared.
+    differs: Result<Term, String>,
+}
+
+impl<'p> Comparison<'p> {
+    /// Executes both programs on the same packets with the same configuration: on whole packets, or
+    /// on a single pass that begins at `entrance`. Returns a reason if their configurations cannot
+    /// be paired.
+    fn new(
+        [first, second]: [&'p Program; 2],
+        tables: &'p TablePairs,
+        options: &Options,
+        entrance: Option<Entrance>,
+    ) -> Result<Result<Self, String>, SearchError> {
+        let bounds = Bounds { is_compared: true, entrance, ..options.bounds(options.packets) };
+        let mut left = execute(first, bounds)?;
+        let names = tables.names([first, second]);
+        let mut right = execute_beside(second, bounds, &mut left, (SECOND, names))?;
+        let mut terms = std::mem::take(&mut right.terms);
+        let sides = [(first, &left), (second, &right)];
+        let paired = pairing::pair(&mut terms, sides, tables, bounds.entries);
+        let mut without = pairing::left_out(sides, tables);
+        let lemmas = equal_hashes(&mut terms, [&left.hashes, &right.hashes]);
+        left.terms = terms;
+        let Paired { assumed, selected_apart, narrowings, doubts } = match paired {
+            Ok(paired) => paired,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let settings = Settings {
+            conflicts: options.conflicts,
+            fill: Fill::Random(options.seed),
+            ends: options.ends,
+            ..Settings::default()
+        };
+        let mut context = Context::new(settings);
+        for condition in
+            left.assumptions.iter().chain(&right.assumptions).chain(&assumed).chain(&lemmas)
+        {
+            context.assert(&left.terms, *condition);
+        }
+        without.sort();
+        without.dedup();
+        Ok(Ok(Self {
+            programs: [first, second],
+            restrictions: [Restrictions::new(first), Restrictions::new(second)],
+            executions: [left, right],
+            tables,
+            selected_apart,
+            narrowings,
+            without,
+            context,
+            undecided: doubts.into_iter().next(),
+        }))
+    }
+
+    /// Returns whether packets may enter a program again after the last pass that is executed.
+    fn is_cut_between_passes(&self) -> bool {
+        let mut cuts = self.executions.iter().flat_map(|execution| &execution.cuts);
+        cuts.any(|cut| cut.is_between_passes)
+    }
+}
+
 impl Comparison<'_> {
     fn run(mut self) -> Result<Equivalence, SearchError> {
         let cut = self.not_followed()?;
@@ -172,7 +220,10 @@ impl Comparison<'_> {
                 Answer::Model(model) => model,
                 Answer::Unsat(_) => {
                     return Ok(match self.undecided {
-                        None => Equivalence::Equal { layouts, without: self.without },
+                        None => {
+                            let without = self.without;
+                            Equivalence::Equal { layouts, without, any_passes: false }
+                        }
                         Some(reason) => Equivalence::Undecided(reason),
                     });
                 }
@@ -233,25 +284,7 @@ impl Comparison<'_> {
     /// Only packets that are followed to their end are compared. For others, such as those that a
     /// meter does not mark green, no output is known.
     fn layout(&mut self, model: Model, followed: Term) -> Result<Option<Difference>, SearchError> {
-        let mut evaluation = Evaluation::new(model);
-        let mut layout = Layout::default();
-        let mut terms = std::mem::take(self.terms());
-        let [left, right] = &self.executions;
-        let mut differs = Ok(terms.truth(false));
-        let mut all_outputs = Vec::new();
-        for (first, second) in left.arrivals().zip(right.arrivals()) {
-            let outputs = [
-                layout.outputs(&mut terms, &mut evaluation, &first.ends, first.length),
-                layout.outputs(&mut terms, &mut evaluation, &second.ends, first.length),
-            ];
-            let here = layout::differ(&mut terms, &outputs);
-            differs = match (differs, here) {
-                (Ok(before), Ok(here)) => Ok(terms.or(before, here)),
-                (Err(reason), _) | (_, Err(reason)) => Err(reason),
-            };
-            all_outputs.push(outputs);
-        }
-        *self.terms() = terms;
+        let Compared { layout, outputs: all_outputs, differs } = self.compared(model);
         let differs = match differs {
             Ok(differs) => differs,
             Err(reason) => {
@@ -301,6 +334,30 @@ impl Comparison<'_> {
             },
         }
         Ok(None)
+    }
+
+    /// Returns the outputs of both programs in the layout of a model.
+    fn compared(&mut self, model: Model) -> Compared {
+        let mut evaluation = Evaluation::new(model);
+        let mut layout = Layout::default();
+        let mut terms = std::mem::take(self.terms());
+        let [left, right] = &self.executions;
+        let mut differs = Ok(terms.truth(false));
+        let mut all_outputs = Vec::new();
+        for (first, second) in left.arrivals().zip(right.arrivals()) {
+            let outputs = [
+                layout.outputs(&mut terms, &mut evaluation, &first.ends, first.length),
+                layout.outputs(&mut terms, &mut evaluation, &second.ends, first.length),
+            ];
+            let here = layout::differ(&mut terms, &outputs);
+            differs = match (differs, here) {
+                (Ok(before), Ok(here)) => Ok(terms.or(before, here)),
+                (Err(reason), _) | (_, Err(reason)) => Err(reason),
+            };
+            all_outputs.push(outputs);
+        }
+        *self.terms() = terms;
+        Compared { layout, outputs: all_outputs, differs }
     }
 
     /// Returns what no test has in the configurations of both programs.

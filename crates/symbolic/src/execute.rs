@@ -30,7 +30,7 @@ mod written;
 
 pub(crate) use ageing::Times;
 pub(crate) use boundary::Boundary;
-pub(crate) use ends::{Copied, End, Event, Fate, Member};
+pub(crate) use ends::{Copied, End, Entrance, Event, Fate, Member};
 pub(crate) use hash::Hashed;
 pub(crate) use room::{Room, keys_with_entries, limit_of, several_keys};
 pub(crate) use table::{Configured, DefaultChoice, Lookup, may_be_entry};
@@ -229,6 +229,9 @@ pub(crate) struct Execution {
     /// Whether packets may write registers or add entries, so that later packets find another
     /// state.
     pub(crate) leaves_state: bool,
+    /// Whether packets may write registers, add entries or change their arguments, so that later
+    /// passes of the same packet find another state.
+    pub(crate) changes_state: bool,
     /// The inputs that decide when entries expire.
     pub(crate) times: Times,
 }
@@ -279,6 +282,10 @@ pub(crate) struct Bounds {
     pub(crate) is_compared: bool,
     /// When the execution is abandoned.
     pub(crate) ends: Ends,
+    /// The point at which the packet enters the program if only one pass is executed, which begins
+    /// with any bytes, port and metadata and ends where the packet enters the program again. `None`
+    /// if received packets are followed through several passes.
+    pub(crate) entrance: Option<Entrance>,
 }
 
 /// Executes a program for v1model, PSA or PNA on one or more packets. Each packet finds the
@@ -339,6 +346,7 @@ fn run(mut executor: Executor<'_>, bounds: Bounds) -> Result<Execution, Unexecut
     executor.feasibility = Context::new(Settings { ends: bounds.ends, ..Settings::default() });
     executor.only_source_entries = bounds.only_source_entries;
     executor.is_compared = bounds.is_compared;
+    executor.entrance = bounds.entrance;
     executor.start_clock(bounds.packets);
     let mut earlier = Vec::new();
     let mut last = executor.receive(0, bounds.passes)?;
@@ -354,6 +362,7 @@ fn run(mut executor: Executor<'_>, bounds: Bounds) -> Result<Execution, Unexecut
     Ok(Execution {
         exceeds_configurations: executor.exceeds_configurations(),
         leaves_state: !executor.writes.is_empty() || executor.adds_entries(),
+        changes_state: !executor.writes.is_empty() || !executor.written.is_empty(),
         terms: executor.terms,
         goals: executor.goals,
         boundaries: executor.boundaries.map(|boundaries| boundaries.all).unwrap_or_default(),
@@ -389,6 +398,8 @@ pub(crate) struct Executor<'p> {
     only_source_entries: bool,
     /// Whether the program is compared with another.
     is_compared: bool,
+    /// The point at which the packet enters the program if only one pass is executed.
+    entrance: Option<Entrance>,
     terms: Terms,
     shapes: Shapes<'p>,
     goals: Goals,
@@ -488,6 +499,7 @@ impl<'p> Executor<'p> {
             ends: Ends::default(),
             only_source_entries: false,
             is_compared: false,
+            entrance: None,
             terms,
             goals: Goals::new(program),
             boundaries: None,
@@ -588,6 +600,27 @@ impl<'p> Executor<'p> {
     fn chosen(&mut self, width: u32) -> Term {
         self.chosen += 1;
         self.terms.input(packet::other(self.chosen), width)
+    }
+
+    /// Returns the metadata of a type that an earlier pass may have left, with any value. Two
+    /// programs that are compared get the same inputs for leaves of the same width.
+    fn carried(&mut self, type_id: TypeId) -> Result<Vec<Term>, Unsupported> {
+        let leaves = self.shapes.leaves(type_id).to_vec();
+        let mut values = Vec::with_capacity(leaves.len());
+        for (position, leaf) in (0_u32..).zip(leaves) {
+            match leaf {
+                Leaf::Number(_) | Leaf::Validity => {
+                    values.push(packet::carried(&mut self.terms, position, leaf.width()));
+                }
+                // Not every number is a possible index or length.
+                Leaf::Next | Leaf::Varbits(_) | Leaf::Length => {
+                    return Err(Unsupported::new(
+                        "a pass that gets a header stack or a `varbit` from any earlier pass",
+                    ));
+                }
+            }
+        }
+        Ok(values)
     }
 
     /// Returns the initial contents of a variable of a type, as leaves.

@@ -62,6 +62,8 @@ fn outputs(
         }
         match &end.fate {
             Fate::Dropped => {}
+            // No test is made of a single pass.
+            Fate::Enters { .. } => return Err(Unknown),
             Fate::Sent { port, emitted, packet, cursor, truncate } => {
                 let port = number(terms, known, *port)?;
                 let cursor = number(terms, known, *cursor)?;

@@ -17,6 +17,7 @@ const PORT: u64 = 3;
 const OTHER: u64 = 4;
 const GAP: u64 = 5;
 const EXPIRE_TIME: u64 = 6;
+const CARRIED: u64 = 7;
 
 fn origin(kind: u64, number: u64) -> Origin {
     Origin::chosen(kind << KIND_SHIFT | number)
@@ -61,6 +62,12 @@ pub(crate) fn gap(terms: &mut Terms, number: u32, width: u32) -> Term {
 /// Returns the timeout of an expire-time profile (PNA).
 pub(crate) fn expire_time(terms: &mut Terms, profile: u32, width: u32) -> Term {
     terms.input(origin(EXPIRE_TIME, profile.into()), width)
+}
+
+/// Returns a value that an earlier pass may have left for the pass that is executed, by its position
+/// among these values.
+pub(crate) fn carried(terms: &mut Terms, position: u32, width: u32) -> Term {
+    terms.input(origin(CARRIED, position.into()), width)
 }
 
 /// Returns the origin of a chosen input that stands for something else, by its number.

@@ -3,6 +3,7 @@
 
 mod fillers;
 mod losing;
+mod skipped;
 
 use crate::evaluate::{Known, KnownBits};
 use crate::execute::{Execution, Lookup};
@@ -10,7 +11,7 @@ use crate::expected::{Unknown, number, truth};
 use crate::generated::{
     Call, Cell, Default, Entry, ExpireTime, Group, Match, Matched, Member, Session, hexadecimal,
 };
-use crate::restriction::{Field, Restrictions};
+use crate::restriction::{Allowed, Field, Restrictions};
 use crate::term::Term;
 use ir::bits::Bits;
 use ir::{
@@ -87,18 +88,19 @@ struct Looked {
     outcome: Option<usize>,
 }
 
-/// Whether tables also get losing entries, which match the same packets as another entry and must
-/// lose against it.
+/// Whether tables also get entries that no packet hits: losing entries, which match the same packets
+/// as another entry and must lose against it, and entries for lookups that no packet makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Losing {
     /// Tables have only entries that a lookup hits.
     Absent,
-    /// For each entry, there is also one that must lose against it, where the program permits one.
+    /// For each entry, there is also one that must lose against it, where the program permits one,
+    /// and for each table an entry for a lookup that packets skip.
     Present,
 }
 
 /// Returns what the control plane writes to realise the lookup outcomes of a model. `losing` says
-/// whether tables also get entries that must lose against others.
+/// whether tables also get entries that no packet hits.
 pub(crate) fn realise(
     program: &Program,
     restrictions: &Restrictions,
@@ -157,16 +159,28 @@ pub(crate) fn realise(
             }
         }
     }
-    let beaten = match losing {
+    let unhit = match losing {
         Losing::Absent => Vec::new(),
-        Losing::Present => losing::losing(program, restrictions, &made, &looked_up),
+        Losing::Present => {
+            let mut unhit = losing::losing(program, restrictions, &made, &looked_up);
+            let for_skipped =
+                skipped::entries(program, restrictions, (execution, &mut *known), &looked_up);
+            for entry in for_skipped {
+                let is_same =
+                    |one: &Entry| one.table == entry.table && one.matches == entry.matches;
+                if !unhit.iter().any(is_same) {
+                    unhit.push(entry);
+                }
+            }
+            unhit
+        }
     };
     let (sessions, groups) = copies(execution, known)?;
     let written = Written {
         expire_times: expire_times(execution, known)?,
         sessions,
         groups,
-        entries: made.iter().map(|made| made.entry.clone()).chain(beaten).collect(),
+        entries: made.iter().map(|made| made.entry.clone()).chain(unhit).collect(),
         defaults: defaults(program, restrictions, execution, known)?,
         registers: registers(program, execution, known)?,
     };
@@ -234,18 +248,7 @@ fn entry(
     let data = lookup.data.get(position).ok_or(Unknown)?;
     let action = call(program, execution, known, (table, position, data))?;
     allowed(program, restrictions, (execution, known), (table, position, data, lookup.action))?;
-    let matched =
-        |(at, key): &(usize, &Key)| (key.match_kind != MatchKind::Selector).then_some(*at);
-    let positions: Vec<usize> =
-        table.keys.iter().enumerate().filter_map(|one| matched(&one)).collect();
-    let of = |at: &usize| Some((table.keys.get(*at)?, keys.get(*at)?));
-    let compared: Vec<(&Key, &Known)> = positions.iter().filter_map(of).collect();
-    let fields: Vec<Field> =
-        compared.iter().map(|(key, value)| field(key, value)).collect::<Result<_, _>>()?;
-    let values: Vec<Known> = compared.iter().map(|(_, value)| (*value).clone()).collect();
-    let has_priority = table.keys.iter().any(|key| {
-        matches!(key.match_kind, MatchKind::Ternary | MatchKind::Range | MatchKind::Optional)
-    });
+    let Matching { positions, fields, values } = Matching::new(table, keys)?;
     let id = lookup.table.index();
     let found = restrictions.entry(id, &fields, &values, PRIORITY);
     let Some(found) = found else {
@@ -269,20 +272,59 @@ fn entry(
         }
         return Err(Unrealised::Excluded { condition, of: table.name.clone() });
     };
-    let mut matches = Vec::with_capacity(compared.len());
-    for ((position, (key, _)), field) in positions.iter().zip(&compared).zip(&found.fields) {
+    let entry = entry_of(program, table, (&positions, &found), action);
+    Ok(Made { table: id, fields: found.fields, positions, entry })
+}
+
+/// The keys of a lookup that entries match, which are all but those that select a member.
+struct Matching {
+    /// The positions of these keys among all keys of the table.
+    positions: Vec<usize>,
+    /// The fields that match them.
+    fields: Vec<Field>,
+    values: Vec<Known>,
+}
+
+impl Matching {
+    /// Returns the fields that match the keys of a lookup. Returns an error if no field does,
+    /// because a key has unknown bits.
+    fn new(table: &Table, keys: &[Known]) -> Result<Self, Unknown> {
+        let mut matching = Self { positions: Vec::new(), fields: Vec::new(), values: Vec::new() };
+        for (position, (key, value)) in table.keys.iter().zip(keys).enumerate() {
+            if key.match_kind != MatchKind::Selector {
+                matching.positions.push(position);
+                matching.fields.push(field(key, value)?);
+                matching.values.push(value.clone());
+            }
+        }
+        Ok(matching)
+    }
+}
+
+/// Returns an entry with the fields that constraints permit, for the keys at `positions`.
+fn entry_of(
+    program: &Program,
+    table: &Table,
+    (positions, allowed): (&[usize], &Allowed),
+    action: Call,
+) -> Entry {
+    let has_priority = table.keys.iter().any(|key| {
+        matches!(key.match_kind, MatchKind::Ternary | MatchKind::Range | MatchKind::Optional)
+    });
+    let mut matches = Vec::with_capacity(positions.len());
+    for (position, field) in positions.iter().zip(&allowed.fields) {
+        let Some(key) = table.keys.get(*position) else { continue };
         if let (Some(value), Some(matched)) = (written(program, key, field), matched_by(field)) {
             matches.push(Match { key: key.name.clone(), value, position: *position, matched });
         }
     }
-    let entry = Entry {
+    Entry {
         table: table.name.clone(),
-        priority: has_priority.then_some(found.priority.unwrap_or(PRIORITY)),
+        priority: has_priority.then_some(allowed.priority.unwrap_or(PRIORITY)),
         matches,
         action,
         member: profile(program, table).map(|profile| Member { profile, member: 0 }),
-    };
-    Ok(Made { table: id, fields: found.fields, positions, entry })
+    }
 }
 
 /// Checks that an action's arguments satisfy the action's constraint.

@@ -59,7 +59,7 @@ pub struct Options {
     pub entries: Option<u32>,
     /// Whether to generate tests that reveal more faults: additional tests at the boundaries of
     /// comparisons, packets that preferably leave the switch and hit entries, and entries that must
-    /// lose against others.
+    /// lose against others or that only lookups hit which packets skip.
     pub boundaries: bool,
     /// The number of tests after which the search ends; `None` for no limit.
     pub tests: Option<usize>,
@@ -103,6 +103,7 @@ impl Options {
             entries: self.entries.map(u64::from),
             is_compared: false,
             ends: self.ends,
+            entrance: None,
         }
     }
 }
@@ -217,6 +218,8 @@ struct Search<'p> {
     /// Conditions that make a test reveal more of the program's behaviour. Those that are
     /// incompatible with a goal are left out.
     showing: Vec<Term>,
+    /// Conditions that what the control plane configures is not zero. They yield to `showing`.
+    nonzero: Vec<Term>,
     /// The boundaries for which tests are made. In `conditions`, theirs follow those of the goals.
     boundaries: Vec<boundaries::Wanted>,
     /// Whether the packet is followed to its end, with a configuration that a test may have.
@@ -362,6 +365,8 @@ impl<'p> Search<'p> {
         }
         let showing =
             if options.boundaries { boundaries::showing(&mut execution) } else { Vec::new() };
+        let nonzero =
+            if options.boundaries { boundaries::nonzero(&mut execution) } else { Vec::new() };
         let lengths: Vec<Term> = execution.arrivals().map(|arrival| arrival.length).collect();
         let ports: Vec<Term> = execution.arrivals().map(|arrival| arrival.port).collect();
         let terms = &mut execution.terms;
@@ -409,6 +414,7 @@ impl<'p> Search<'p> {
             options: *options,
             wishes,
             showing,
+            nonzero,
             boundaries: Vec::new(),
             followed,
             cuts,

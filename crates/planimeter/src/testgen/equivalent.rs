@@ -22,6 +22,9 @@ use crate::program;
 /// The length in bytes of the longest packets that are considered.
 const LONGEST: u32 = symbolic::LONGEST_PACKET;
 
+/// The addition to the bounds of a proof that does not depend on the number of passes.
+const ANY_PASSES: &str = "for any number of passes of a packet";
+
 /// Compares a program with another, and prints a packet and a configuration for which they transmit
 /// different packets. The exit status is 1 if there are such a packet and configuration, or if this
 /// could not be decided. If `began` is given, prints the result as JSON in place of text.
@@ -74,8 +77,11 @@ pub(super) fn compare(
 fn text([path, other]: [&Path; 2], verdict: &Equivalence, options: &Options) -> String {
     let (path, other) = (path.display(), other.display());
     match verdict {
-        Equivalence::Equal { layouts, without } => {
-            let bounds = bounds(options);
+        Equivalence::Equal { layouts, without, any_passes } => {
+            let mut bounds = bounds(options);
+            if *any_passes {
+                bounds = format!("{bounds}, {ANY_PASSES}");
+            }
             let mut text = format!(
                 "{path} and {other} transmit the same packets: proved for {bounds} ({layouts} \
                  layouts of packets)\n"
@@ -147,7 +153,7 @@ fn document(
     let mut sections = vec![Section {
         id: "comparison".to_owned(),
         title: "Comparison".to_owned(),
-        text: not_compared(verdict),
+        text: remarks(verdict),
         tables: vec![table],
         ..Section::default()
     }];
@@ -168,11 +174,14 @@ fn document(
     }
 }
 
-/// Returns a line for each configuration that a proof leaves out.
-fn not_compared(verdict: &Equivalence) -> Vec<String> {
+/// Returns a line if a proof does not depend on the number of passes, and one for each configuration
+/// that it leaves out.
+fn remarks(verdict: &Equivalence) -> Vec<String> {
     match verdict {
-        Equivalence::Equal { without, .. } => {
-            without.iter().map(|what| format!("not compared: {what}")).collect()
+        Equivalence::Equal { without, any_passes, .. } => {
+            let passes = any_passes.then(|| format!("proved {ANY_PASSES}"));
+            let without = without.iter().map(|what| format!("not compared: {what}"));
+            passes.into_iter().chain(without).collect()
         }
         Equivalence::Different(_) | Equivalence::Undecided(_) => Vec::new(),
     }

@@ -107,3 +107,48 @@ fn entries_that_must_lose_show_a_switch_that_takes_them() {
         assert!(found > 0, "{table}: {}", others[0].stf());
     }
 }
+
+/// A packet that the first branch drops would also miss in an empty table, and be dropped there.
+#[test]
+fn entries_for_skipped_lookups_show_a_switch_that_makes_them() {
+    let with = |condition: &str| {
+        compiled(&with_ingress(&format!(
+            "action send(bit<9> port) {{ s.egress_spec = port; }}
+             action drop() {{ mark_to_drop(s); }}
+             table t {{
+                 key = {{ h.a.value: exact; }}
+                 actions = {{ drop; send; }}
+                 const default_action = drop();
+             }}
+             apply {{ if ({condition}) {{ drop(); }} else {{ t.apply(); }} }}"
+        )))
+    };
+    let program = with("h.a.ttl < 2");
+    let tests = thorough(&program).tests;
+    run_all(&program, &tests, true);
+    let mut other = Switch::new(with("h.a.ttl == 0")).expect("a switch");
+    assert!(tests.iter().any(|test| fails(&mut other, test)));
+}
+
+/// An argument of zero would hide that a program does not assign it.
+#[test]
+fn arguments_are_not_zero_unless_a_goal_needs_it() {
+    let program = compiled(&with_ingress(
+        "bit<8> known = 0;
+         action set(bit<8> value) { known = value; }
+         table t { key = { h.a.kind: exact; } actions = { set; NoAction; } }
+         apply {
+             t.apply();
+             s.egress_spec = 1;
+             if (known == h.a.ttl) { s.egress_spec = 2; }
+         }",
+    ));
+    let tests = thorough(&program).tests;
+    run_all(&program, &tests, true);
+    let entries = tests.iter().flat_map(|test| &test.entries);
+    let arguments = entries.flat_map(|entry| &entry.action.arguments);
+    let values: Vec<&str> =
+        arguments.map(|(_, value)| value.trim_start_matches("0x").trim_matches('0')).collect();
+    assert!(!values.is_empty());
+    assert!(values.iter().all(|digits| !digits.is_empty()), "{tests:?}");
+}

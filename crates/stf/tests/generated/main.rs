@@ -13,6 +13,7 @@ mod lanes;
 #[path = "../../../symbolic/tests/mutants/mutate.rs"]
 mod mutate;
 mod oracle;
+mod passes;
 mod planted;
 mod portable;
 mod programs;

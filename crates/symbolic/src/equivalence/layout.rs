@@ -2,8 +2,8 @@
 //! as the number of outputs and which headers are emitted.
 
 use crate::evaluate::{Evaluation, KnownBits};
-use crate::execute::{Emitted, End, Fate};
-use crate::packet::{self, LENGTH_BITS};
+use crate::execute::{Emitted, End, Entrance, Fate};
+use crate::packet::{self, LENGTH_BITS, MAXIMUM_LENGTH};
 use crate::term::{Term, Terms};
 
 /// The truncation length that stands for no truncation.
@@ -26,6 +26,32 @@ pub(super) struct Sent {
     /// The length of the received packet in bytes if it ends before `rest`, so that nothing follows
     /// the written bytes; otherwise `None`.
     ended: Option<u64>,
+    /// The next pass, if the packet is not transmitted but enters the program again.
+    next: Option<NextPass>,
+}
+
+/// What the next pass of a packet gets beside the packet's bytes and port.
+pub(super) struct NextPass {
+    pub(super) entrance: Entrance,
+    /// The metadata that the pass before it has left.
+    carried: Vec<Term>,
+}
+
+impl Sent {
+    /// Returns the next pass if the packet is not transmitted but enters the program again.
+    pub(super) fn next_pass(&self) -> Option<&NextPass> {
+        self.next.as_ref()
+    }
+
+    /// Returns whether the packet may be longer than any received packet that is considered.
+    pub(super) fn may_exceed_longest(&self, terms: &Terms) -> bool {
+        let written = terms.width_of(self.written) / 8;
+        match self.ended {
+            // Bytes of the received packet from `rest` on follow the written bytes.
+            None => written > self.rest,
+            Some(_) => written > MAXIMUM_LENGTH,
+        }
+    }
 }
 
 /// The conditions under which a packet has a layout.
@@ -49,18 +75,28 @@ impl Layout {
             if !self.decide(terms, model, end.guard) {
                 continue;
             }
-            let Fate::Sent { port, emitted, packet, cursor, truncate } = &end.fate else {
-                continue;
+            let (port, emitted, packet, cursor) = match &end.fate {
+                Fate::Dropped => continue,
+                Fate::Sent { port, emitted, packet, cursor, .. }
+                | Fate::Enters { port, emitted, packet, cursor, .. } => {
+                    (*port, emitted, packet, *cursor)
+                }
             };
             let mut written = self.emitted(terms, model, emitted);
-            let cursor = self.number(terms, model, *cursor) / 8;
+            let cursor = self.number(terms, model, cursor) / 8;
             let start = usize::try_from(cursor).unwrap_or(usize::MAX);
             for byte in packet.written.get(start..).unwrap_or_default() {
                 written = terms.concatenate(written, *byte);
             }
             let beyond = start.saturating_sub(packet.written.len());
             let rest = packet.rest.saturating_add(u32::try_from(beyond).unwrap_or(u32::MAX));
-            let truncate = self.number(terms, model, *truncate);
+            let (truncate, next) = match &end.fate {
+                Fate::Dropped => (NO_LIMIT, None),
+                Fate::Sent { truncate, .. } => (self.number(terms, model, *truncate), None),
+                Fate::Enters { entrance, carried, .. } => {
+                    (NO_LIMIT, Some(NextPass { entrance: *entrance, carried: carried.clone() }))
+                }
+            };
             let limit = terms.number(LENGTH_BITS, rest.into());
             let reaches = terms.less_or_equal(limit, length);
             let ended = if self.decide(terms, model, reaches) {
@@ -68,8 +104,9 @@ impl Layout {
             } else {
                 Some(self.number(terms, model, length))
             };
-            let (port, number) = (*port, packet.number);
-            let mut sent = Sent { port, written, number, rest, truncated: None, length, ended };
+            let number = packet.number;
+            let truncated = None;
+            let mut sent = Sent { port, written, number, rest, truncated, length, ended, next };
             if truncate != NO_LIMIT {
                 sent.truncated = self.truncated(terms, model, &sent, truncate);
             }
@@ -169,11 +206,34 @@ pub(super) fn differ(terms: &mut Terms, outputs: &[Vec<Sent>; 2]) -> Result<Term
             }
             let ports = terms.equal(one.port, other.port);
             let bytes = same_contents(terms, one, other);
-            all = terms.all(&[all, ports, bytes]);
+            let next = same_next(terms, one, other);
+            all = terms.all(&[all, ports, bytes, next]);
         }
         same = terms.or(same, all);
     }
     Ok(terms.not(same))
+}
+
+/// Returns the condition under which two outputs are both transmitted, or both enter the program
+/// again at the same entrance and with the same metadata.
+fn same_next(terms: &mut Terms, left: &Sent, right: &Sent) -> Term {
+    let (left, right) = match (&left.next, &right.next) {
+        (None, None) => return terms.truth(true),
+        (Some(left), Some(right)) if left.entrance == right.entrance => (left, right),
+        (Some(_), Some(_)) | (None, Some(_)) | (Some(_), None) => return terms.truth(false),
+    };
+    if left.carried.len() != right.carried.len() {
+        return terms.truth(false);
+    }
+    let mut same = terms.truth(true);
+    for (one, other) in left.carried.iter().zip(&right.carried) {
+        if terms.width_of(*one) != terms.width_of(*other) {
+            return terms.truth(false);
+        }
+        let here = terms.equal(*one, *other);
+        same = terms.and(same, here);
+    }
+    same
 }
 
 /// Returns the permutations in which `count` outputs of a program are compared with those of

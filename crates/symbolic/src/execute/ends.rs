@@ -27,6 +27,34 @@ pub(crate) enum Fate {
         /// The number of bytes to which the transmitted packet is truncated; all ones for no limit.
         truncate: Term,
     },
+    /// The packet enters the program again. Only an execution of single passes ends there.
+    Enters {
+        entrance: Entrance,
+        /// The port with which the next pass begins.
+        port: Term,
+        /// The metadata that this pass leaves for the next one.
+        carried: Vec<Term>,
+        /// The bits that precede the unparsed rest of `packet`, as in a packet that is sent.
+        emitted: Vec<Emitted>,
+        packet: Packet,
+        cursor: Term,
+    },
+}
+
+/// A point at which packets enter a program for PSA. It determines the packet path that the program
+/// reads, and which metadata of an earlier pass are defined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Entrance {
+    /// A packet from a port enters ingress.
+    Received,
+    /// A packet enters ingress in the form in which the previous pass read it.
+    Resubmitted,
+    /// A packet that egress has written enters ingress.
+    Recirculated,
+    /// A clone that ingress requested enters egress in the form in which ingress read it.
+    ClonedAtIngress,
+    /// A clone that egress requested enters egress in the form in which egress wrote it.
+    ClonedAtEgress,
 }
 
 /// An event in the processing of a packet, other than its end.

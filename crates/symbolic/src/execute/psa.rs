@@ -13,7 +13,7 @@
 use super::blocks::{self, TypedBlock, typed_control, typed_parser};
 use super::copies::CopyTo;
 use super::glue::{Decisions, Destination, Numbers};
-use super::{Emitted, End, Event, Executor, Fate, Fill, Unsupported};
+use super::{Emitted, End, Entrance, Event, Executor, Fate, Fill, Unsupported};
 use crate::packet::{self, Packet};
 use crate::state::{Special, State};
 use crate::term::Term;
@@ -156,22 +156,18 @@ impl Executor<'_> {
     pub(crate) fn psa(&mut self, passes: u32) -> Result<(Vec<End>, Term), Unsupported> {
         let blocks = Blocks::new(self.program)?;
         let port = packet::port(&mut self.terms, self.arrival, NUMBER);
-        let recirculates = self.terms.number(NUMBER, PSA_PORT_RECIRCULATE.into());
-        let real = self.terms.not_equal(port, recirculates);
-        self.assumptions.push(real);
+        let entrance = self.entrance.unwrap_or(Entrance::Received);
+        if entrance == Entrance::Received {
+            let recirculates = self.terms.number(NUMBER, PSA_PORT_RECIRCULATE.into());
+            let real = self.terms.not_equal(port, recirculates);
+            self.assumptions.push(real);
+        }
         self.prefer_small(port);
         self.member_widths = [NUMBER, INSTANCE];
 
-        let first = Ingress {
-            guard: self.terms.truth(true),
-            packet: Packet::received(&mut self.terms, self.arrival),
-            port,
-            path: "NORMAL",
-            carried: IngressCarried::Nothing,
-            number: 1,
-        };
         let mut agenda = Agenda::default();
-        agenda.waiting.push_back(Pass::Ingress(first));
+        let first = self.first_pass(&blocks, entrance, port)?;
+        agenda.waiting.push_back(first);
         let mut executed = 0;
         while let Some(pass) = agenda.waiting.pop_front() {
             let (number, guard) = match &pass {
@@ -196,6 +192,73 @@ impl Executor<'_> {
             }
         }
         Ok((agenda.ends, port))
+    }
+
+    /// Returns a pass that begins at an entrance with any packet and any carried metadata.
+    fn first_pass(
+        &mut self,
+        blocks: &Blocks,
+        entrance: Entrance,
+        port: Term,
+    ) -> Result<Pass, Unsupported> {
+        let packet = Packet::received(&mut self.terms, self.arrival);
+        let ingress = blocks.ingress.parser.types;
+        let egress = blocks.egress.parser.types;
+        let (path, carried) = match entrance {
+            Entrance::Received => ("NORMAL", IngressCarried::Nothing),
+            Entrance::Resubmitted => {
+                ("RESUBMIT", IngressCarried::Resubmitted(self.carried(ingress[3])?))
+            }
+            Entrance::Recirculated => {
+                ("RECIRCULATE", IngressCarried::Recirculated(self.carried(ingress[4])?))
+            }
+            Entrance::ClonedAtIngress => {
+                let carried = EgressCarried::ClonedAtIngress(self.carried(egress[4])?);
+                return Ok(self.first_egress(&packet, port, ("CLONE_I2E", carried)));
+            }
+            Entrance::ClonedAtEgress => {
+                let carried = EgressCarried::ClonedAtEgress(self.carried(egress[5])?);
+                return Ok(self.first_egress(&packet, port, ("CLONE_E2E", carried)));
+            }
+        };
+        let guard = self.terms.truth(true);
+        Ok(Pass::Ingress(Ingress { guard, packet, port, path, carried, number: 1 }))
+    }
+
+    /// Returns the pass of a clone that begins in egress.
+    fn first_egress(
+        &mut self,
+        packet: &Packet,
+        port: Term,
+        (path, carried): (&str, EgressCarried),
+    ) -> Pass {
+        let mut first = self.empty_egress(carried, packet);
+        first.guard = self.terms.truth(true);
+        first.port = port;
+        first.path = self.path(path);
+        first.number = 1;
+        Pass::Egress(Box::new(first))
+    }
+
+    /// Ends an execution of single passes where a packet enters the program again.
+    fn end_before(
+        &mut self,
+        (guard, entrance): (Term, Entrance),
+        (port, carried): (Term, Vec<Term>),
+        deparsed: &Deparsed<'_>,
+        agenda: &mut Agenda,
+    ) {
+        if self.terms.truth_of(guard) != Some(false) {
+            let fate = Fate::Enters {
+                entrance,
+                port,
+                carried,
+                emitted: deparsed.emitted.to_vec(),
+                packet: deparsed.packet.clone(),
+                cursor: deparsed.cursor,
+            };
+            agenda.ends.push(End { guard, fate });
+        }
     }
 
     /// Adds the preference that a port in a test has a small number.
@@ -240,25 +303,21 @@ impl Executor<'_> {
         let LeftByIngress { decisions, clone, class_of_service, normal, .. } = left;
 
         if let Some(clone) = clone {
-            let carried = EgressCarried::ClonedAtIngress(left.cloned);
-            let mut copy = self.copy(clone, carried, &packet, number);
-            copy.path = self.path("CLONE_I2E");
-            agenda.waiting.push_back(Pass::Egress(Box::new(copy)));
+            self.clone_received(clone, left.cloned, (&packet, number), agenda);
         }
         if let Some(guard) = decisions.dropped {
             agenda.ends.push(End { guard, fate: Fate::Dropped });
         }
         if let Some(guard) = decisions.resubmitted {
-            self.events.push((Event::Resubmit, guard));
             let pass = Ingress {
                 guard,
                 packet: packet.clone(),
                 port,
                 path: "RESUBMIT",
-                carried: IngressCarried::Resubmitted(left.resubmitted),
+                carried: IngressCarried::Nothing,
                 number: number + 1,
             };
-            agenda.waiting.push_back(Pass::Ingress(pass));
+            self.resubmit(pass, left.resubmitted, agenda);
         }
 
         let spec = decisions.port.unwrap_or_else(|| self.terms.zero(NUMBER));
@@ -285,6 +344,41 @@ impl Executor<'_> {
         }
         let deparsed = Deparsed { emitted: &emitted, packet: &packet, cursor };
         self.enter_egress(&leaving, &deparsed, agenda)
+    }
+
+    /// Adds the pass of a clone that ingress requests. The clone enters egress as it was received.
+    fn clone_received(
+        &mut self,
+        clone: (Term, Term),
+        cloned: Vec<Term>,
+        (packet, number): (&Packet, u32),
+        agenda: &mut Agenda,
+    ) {
+        let carried = EgressCarried::ClonedAtIngress(cloned.clone());
+        let mut copy = self.copy(clone, carried, packet, number);
+        if self.entrance.is_some() {
+            let cursor = self.terms.zero(NUMBER);
+            let unchanged = Deparsed { emitted: &[], packet, cursor };
+            let at = (copy.guard, Entrance::ClonedAtIngress);
+            self.end_before(at, (copy.port, cloned), &unchanged, agenda);
+            return;
+        }
+        copy.path = self.path("CLONE_I2E");
+        agenda.waiting.push_back(Pass::Egress(Box::new(copy)));
+    }
+
+    /// Adds the pass of a packet that is resubmitted with these metadata.
+    fn resubmit(&mut self, mut pass: Ingress, resubmitted: Vec<Term>, agenda: &mut Agenda) {
+        self.events.push((Event::Resubmit, pass.guard));
+        if self.entrance.is_some() {
+            let cursor = self.terms.zero(NUMBER);
+            let unchanged = Deparsed { emitted: &[], packet: &pass.packet, cursor };
+            let at = (pass.guard, Entrance::Resubmitted);
+            self.end_before(at, (pass.port, resubmitted), &unchanged, agenda);
+            return;
+        }
+        pass.carried = IngressCarried::Resubmitted(resubmitted);
+        agenda.waiting.push_back(Pass::Ingress(pass));
     }
 
     /// Runs the blocks of ingress. Returns `None` if no packet leaves them.
@@ -480,10 +574,15 @@ impl Executor<'_> {
         let cursor = state.special(Special::Cursor);
         let deparsed = Deparsed { emitted: &emitted, packet: &packet, cursor };
         if let Some(clone) = clone {
-            let carried = EgressCarried::ClonedAtEgress(cloned);
+            let carried = EgressCarried::ClonedAtEgress(cloned.clone());
             let mut copy = self.copy(clone, carried, &packet, number);
             copy.path = self.path("CLONE_E2E");
-            self.enter_egress(&copy, &deparsed, agenda)?;
+            if self.entrance.is_some() {
+                let at = (copy.guard, Entrance::ClonedAtEgress);
+                self.end_before(at, (copy.port, cloned), &deparsed, agenda);
+            } else {
+                self.enter_egress(&copy, &deparsed, agenda)?;
+            }
         }
         self.after_egress((port, number), &decisions, (&deparsed, &recirculated), agenda)
     }
@@ -502,21 +601,11 @@ impl Executor<'_> {
         }
         if let Some(guard) = decisions.recirculated {
             self.events.push((Event::Recirculate, guard));
-            match self.layouts(guard, emitted, packet, *cursor)? {
-                None => self.cut(guard, "a recirculated packet of too many layouts", None),
-                Some(layouts) => {
-                    for (guard, packet) in layouts {
-                        let pass = Ingress {
-                            guard,
-                            packet,
-                            port,
-                            path: "RECIRCULATE",
-                            carried: IngressCarried::Recirculated(recirculated.to_vec()),
-                            number: number + 1,
-                        };
-                        agenda.waiting.push_back(Pass::Ingress(pass));
-                    }
-                }
+            if self.entrance.is_some() {
+                let at = (guard, Entrance::Recirculated);
+                self.end_before(at, (port, recirculated.to_vec()), deparsed, agenda);
+            } else {
+                self.recirculate((guard, port), number, (deparsed, recirculated), agenda)?;
             }
         }
         let guard = decisions.otherwise;
@@ -529,6 +618,33 @@ impl Executor<'_> {
                 truncate: self.terms.ones(32),
             };
             agenda.ends.push(End { guard, fate });
+        }
+        Ok(())
+    }
+
+    /// Adds passes through ingress for a recirculated packet, one for each layout.
+    fn recirculate(
+        &mut self,
+        (guard, port): (Term, Term),
+        number: u32,
+        (deparsed, recirculated): (&Deparsed<'_>, &[Term]),
+        agenda: &mut Agenda,
+    ) -> Result<(), Unsupported> {
+        let Deparsed { emitted, packet, cursor } = deparsed;
+        let Some(layouts) = self.layouts(guard, emitted, packet, *cursor)? else {
+            self.cut(guard, "a recirculated packet of too many layouts", None);
+            return Ok(());
+        };
+        for (guard, packet) in layouts {
+            let pass = Ingress {
+                guard,
+                packet,
+                port,
+                path: "RECIRCULATE",
+                carried: IngressCarried::Recirculated(recirculated.to_vec()),
+                number: number + 1,
+            };
+            agenda.waiting.push_back(Pass::Ingress(pass));
         }
         Ok(())
     }

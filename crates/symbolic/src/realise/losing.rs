@@ -66,7 +66,7 @@ pub(super) fn losing(
 /// Returns whether a table accepts losing entries, which must stay in it and lose for as long as a
 /// test lasts. A table does not if packets may add entries to it, if its entries expire, or if they
 /// refer to an action profile.
-fn has_room(table: &Table) -> bool {
+pub(super) fn has_room(table: &Table) -> bool {
     table.implementation.is_none()
         && !table.add_on_miss
         && table.idle_timeout != Some(IdleTimeout::AutoDelete)

@@ -41,6 +41,29 @@ pub(super) fn showing(execution: &mut Execution) -> Vec<Term> {
     conditions
 }
 
+/// Returns the conditions that arguments of entries, and ports to which copies are sent, are not
+/// zero. A program that does not assign a value often leaves it zero, so zeros hide that fault.
+pub(super) fn nonzero(execution: &mut Execution) -> Vec<Term> {
+    let Execution { terms, lookups, copies, .. } = execution;
+    let arguments = lookups.iter().filter(|lookup| lookup.is_free).flat_map(|lookup| &lookup.data);
+    let ports = copies.iter().map(|copied| copied.member.port);
+    let numbers: BTreeSet<Term> = arguments.flatten().copied().chain(ports).collect();
+    let mut conditions = Vec::new();
+    for number in numbers {
+        let width = terms.width_of(number);
+        // A flag needs both of its values.
+        if width < 2 {
+            continue;
+        }
+        let zero = terms.zero(width);
+        let condition = terms.not_equal(number, zero);
+        if terms.truth_of(condition).is_none() {
+            conditions.push(condition);
+        }
+    }
+    conditions
+}
+
 /// Returns the condition under which the last packet, or a copy of it, leaves the switch.
 fn leaves(execution: &mut Execution) -> Term {
     let ends = execution.last.ends.iter();
@@ -91,10 +114,21 @@ impl Search<'_> {
         Ok(Err(Verdict::Unreachable))
     }
 
-    /// Returns those conditions of [`showing`] that can hold together with `others`. Conditions
-    /// that the solver reports as incompatible are dropped.
+    /// Returns those conditions of [`showing`] and [`nonzero`] that can hold together with `others`.
     pub(super) fn compatible(&mut self, others: &[Term]) -> Result<Vec<Term>, SearchError> {
-        let mut wishes = self.showing.clone();
+        let mut found = self.compatible_of(self.showing.clone(), others)?;
+        let before = [others, &found].concat();
+        found.extend(self.compatible_of(self.nonzero.clone(), &before)?);
+        Ok(found)
+    }
+
+    /// Returns those wishes that can hold together with `others`. Wishes that the solver reports as
+    /// incompatible are dropped.
+    fn compatible_of(
+        &mut self,
+        mut wishes: Vec<Term>,
+        others: &[Term],
+    ) -> Result<Vec<Term>, SearchError> {
         for _ in 0..RELAXATIONS {
             if wishes.is_empty() {
                 break;

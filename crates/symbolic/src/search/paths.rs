@@ -31,6 +31,7 @@ const BOUNDS: Bounds = Bounds {
     entries: None,
     is_compared: false,
     ends: Ends { at: None, asked: None },
+    entrance: None,
 };
 
 /// The width in bits of the terms that count visits.

@@ -197,7 +197,7 @@ impl Search<'_> {
         for end in &self.execution.last.ends {
             match end.fate {
                 Fate::Sent { .. } => add(end.guard, wish.per_output),
-                Fate::Dropped => {}
+                Fate::Dropped | Fate::Enters { .. } => {}
             }
         }
         weighted
