@@ -78,7 +78,8 @@ impl fmt::Display for Tally {
 /// Returns whether a test fails on a switch.
 pub(super) fn fails(switch: &mut Switch, test: &Test) -> bool {
     switch.reset().expect("a reset");
-    match stf::run(switch, &script(test), Options::default()) {
+    let options = Options { specification: true, ..Options::default() };
+    match stf::run(switch, &script(test), options) {
         Ok(report) => !report.failures.is_empty(),
         Err(_) => true,
     }

@@ -78,12 +78,11 @@ fn run_all_as(
 ) -> Coverage {
     let mut coverage = Coverage::new(program);
     let mut switch = Switch::new(program.clone()).expect("a switch");
-    switch.follow_psa_switch(follows);
+    let options = Options { specification: !follows, ..Options::default() };
     for test in tests {
         switch.reset().expect("a reset");
-        let report =
-            stf::run_covered(&mut switch, &script(test), Options::default(), &mut coverage)
-                .unwrap_or_else(|(line, error)| panic!("line {line}: {error}\n{}", test.stf()));
+        let report = stf::run_covered(&mut switch, &script(test), options, &mut coverage)
+            .unwrap_or_else(|(line, error)| panic!("line {line}: {error}\n{}", test.stf()));
         assert_eq!(failures(&report), "", "{}", test.stf());
     }
     if machine_code {
@@ -92,7 +91,7 @@ fn run_all_as(
             for test in tests {
                 switch.reset().expect("a reset");
                 switch.choose_way(Some(way));
-                let report = stf::run(&mut switch, &script(test), Options::default())
+                let report = stf::run(&mut switch, &script(test), options)
                     .unwrap_or_else(|(line, error)| panic!("line {line}: {error}"));
                 assert_eq!(failures(&report), "", "{way:?}\n{}", test.stf());
             }
