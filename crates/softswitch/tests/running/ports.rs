@@ -155,11 +155,16 @@ async fn a_capture_that_ends_on_a_full_disk_is_reported() {
     }
     let (mut bench, log) = Bench::logging(1);
     let mut controller = Controller::with(&bench.switch, PROGRAM).await;
-    controller.insert([Names::new().entry(20, "forward", &[2])]).await;
+    let names = Names::new();
+    controller.insert([names.entry(20, "forward", &[2]), names.entry(10, "forward", &[1])]).await;
     let [near, far] = memory::line("lasting", 1 << 10);
     let near = tap::record(near, directory.path()).expect("a device");
     bench.switch.attach(DEVICE, 2, near).expect("one queue for one worker");
     bench.lines.push(far);
+    // The worker takes the queue of a new port at its next turn. What it forwards to the port
+    // before that is dropped, so the first packet is one that arrives by the port.
+    bench.send(2, &[10, 1]);
+    assert_eq!(bench.receive(1, 1), [[10, 1]]);
     bench.send(1, &[20, 1]);
     assert_eq!(bench.receive(2, 1), [[20, 1]]);
     bench.wait_for(2, |port| port.recording_fault == Some(io::ErrorKind::StorageFull));
