@@ -10,6 +10,7 @@ use ::device::campaign::Picoseconds;
 use ::device::measure::{Job, Plan, measure};
 use ::device::verify::{Verification, verify};
 use ::device::{Campaign, Model, Settings};
+use ::probe::outcome::{Completion, RunResult};
 use ::tables::machine;
 use ::tables::measure::Findings;
 use report::RunDirectory;
@@ -36,8 +37,8 @@ pub(crate) struct Environment<'a> {
     /// works.
     pub(crate) quick: bool,
     pub(crate) quiet: bool,
-    /// Whether the run continues an interrupted one. Run directories of measurements that are
-    /// repeated then replace those of the interrupted run.
+    /// Whether the run continues an interrupted one. Measurements of controllers that are complete
+    /// there are not repeated, and run directories of those that are repeated replace the old ones.
     pub(crate) resumes: bool,
     /// The user's controller, if the user names one. `reproduce` measures it in addition to the
     /// reference controller.
@@ -139,6 +140,16 @@ impl Environment<'_> {
         };
         self.make(&format!("{folder}-verify"))?.write_models(&run).map_err(Failure::run)?;
         Ok(DeviceRun { model, verifications })
+    }
+
+    /// Returns the result of a measurement of a controller that the interrupted run has completed in
+    /// its run directory `folder`. Returns `None` if the run does not continue an interrupted one,
+    /// or if that one did not complete the measurement.
+    pub(crate) fn completed(&self, folder: &str) -> Option<RunResult> {
+        let file = self.directory.join(folder).join("result.json");
+        let text = self.resumes.then(|| std::fs::read_to_string(file).ok()).flatten()?;
+        let result = report::json::from_json(&text).ok()?;
+        (result.completion == Completion::Complete).then_some(result)
     }
 
     /// Creates the run directory `folder` below the run directory of the command.

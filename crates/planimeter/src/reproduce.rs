@@ -17,13 +17,14 @@ mod verdict;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use ::tables::machine;
 use clap::Parser;
 use provenance::{Provenance, Share};
 use report::page::claims::{self as page_claims, ClaimGroup};
-use report::page::document::Document;
+use report::page::document::{Document, markdown};
 use report::{RunDirectory, shares};
 use serde::{Deserialize, Serialize};
 
@@ -62,6 +63,9 @@ Examples:
     planimeter reproduce controller-fig-7
 
 Exit status: 0 everything was measured; 1 something was not; 2 there is no such figure; 130 interrupted.";
+
+/// The file of the run directory with the claims and their verdicts as Markdown.
+const CLAIMS: &str = "claims.md";
 
 /// The arguments of `planimeter reproduce`.
 #[derive(Debug, Parser)]
@@ -115,6 +119,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Some(directory) if arguments.resume.is_some() => Records::of_run(directory, options)?,
         _ => Records::new(&place, options),
     };
+    if ranks.leads() && arguments.resume.is_none() {
+        records.begin().map_err(Failure::run)?;
+    }
     let environment = Environment {
         directory: &place,
         interrupt: &interrupt,
@@ -137,7 +144,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Some(_) if interrupted => INTERRUPTED,
         Some(_) => 1,
     };
-    output::leave_document(&directory, &document, false, interrupted)?;
+    let claims = markdown::claims(&document);
+    let files = [(CLAIMS, claims.as_str())];
+    output::leave_document_and_files(&directory, &document, &files, false, interrupted)?;
     if interrupted {
         eprintln!("{}", how_to_continue(arguments, &directory));
     }
@@ -242,15 +251,62 @@ fn first_of_each<E, K: PartialEq>(
     firsts
 }
 
-/// Prints the name and number of the experiment that starts, and about how long it and the
-/// remaining ones take on one machine.
-fn announce(name: &str, number: usize, all: &[Experiment], quick: bool) {
-    let time = |one: &Experiment| match one.about_how_long() {
-        (time, _) if quick => time,
-        (_, time) => time,
-    };
-    let rest: Duration = all.iter().skip(number).map(time).sum();
-    eprintln!("[{} of {}, about {} to go] {name}", number + 1, all.len(), about(rest));
+/// The expected durations of the experiments of a run, corrected by those of the experiments that
+/// are finished.
+struct Pace<'e> {
+    experiments: &'e [Experiment],
+    is_quick: bool,
+    finished: Mutex<Finished>,
+}
+
+/// The experiments that this process has finished.
+#[derive(Clone, Copy, Default)]
+struct Finished {
+    /// The sum of their expected durations.
+    expected: Duration,
+    /// The sum of their actual durations.
+    taken: Duration,
+}
+
+impl<'e> Pace<'e> {
+    fn new(experiments: &'e [Experiment], is_quick: bool) -> Self {
+        Self { experiments, is_quick, finished: Mutex::default() }
+    }
+
+    /// Returns about how long an experiment takes, before any correction.
+    fn expected(&self, experiment: Experiment) -> Duration {
+        match experiment.about_how_long() {
+            (quick, _) if self.is_quick => quick,
+            (_, full) => full,
+        }
+    }
+
+    /// Records how long an experiment took. One that was interrupted, or that takes no time,
+    /// corrects nothing.
+    fn record(&self, experiment: Experiment, taken: Duration) {
+        let expected = self.expected(experiment);
+        if !expected.is_zero() {
+            let mut finished = self.finished();
+            finished.expected += expected;
+            finished.taken += taken;
+        }
+    }
+
+    /// Returns about how long the experiments from `number` on take on one machine, without those
+    /// that an interrupted run has completed.
+    fn rest(&self, number: usize, is_complete: impl Fn(Experiment) -> bool) -> Duration {
+        let rest = self.experiments.iter().skip(number).filter(|one| !is_complete(**one));
+        let rest: Duration = rest.map(|one| self.expected(*one)).sum();
+        let Finished { expected, taken } = *self.finished();
+        match expected {
+            Duration::ZERO => rest,
+            expected => rest.mul_f64(taken.as_secs_f64() / expected.as_secs_f64()),
+        }
+    }
+
+    fn finished(&self) -> MutexGuard<'_, Finished> {
+        self.finished.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The experiments of a run, each with its result. A result is an error message if the experiment
@@ -287,15 +343,22 @@ fn measure_all(
         basis: format!("{experiments:?} {}", environment.quick),
         cores: Some(machine::cores().map_err(Failure::run)?),
     };
+    let pace = Pace::new(&experiments, environment.quick);
+    let recorded = |experiment| records.read(experiment).filter(|_| environment.resumes);
     let each = |number: usize| {
         let experiment = experiments.get(number).copied()?;
-        if let Some(measured) = records.read(experiment).filter(|_| environment.resumes) {
+        if let Some(measured) = recorded(experiment) {
             return Some(Brought { found: Ok(measured), files: Vec::new() });
         }
         if let Some(name) = names.get(number).filter(|_| !environment.quiet) {
-            announce(name, number, &experiments, environment.quick);
+            let rest = about(pace.rest(number, |one| recorded(one).is_some()));
+            eprintln!("[{} of {}, about {rest} to go] {name}", number + 1, experiments.len());
         }
+        let begin = Instant::now();
         let found = measure(experiment, environment).map_err(|failure| failure.to_string());
+        if found.is_ok() && !environment.interrupted() {
+            pace.record(experiment, begin.elapsed());
+        }
         let found = found.and_then(|measured| {
             // An experiment that was interrupted may have results of a part of its runs. They are
             // shown but not recorded, so `--resume` repeats the experiment.
@@ -411,6 +474,20 @@ fn measure(experiment: Experiment, environment: &Environment<'_>) -> Result<Meas
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_rest_of_a_run_is_estimated_by_the_experiments_that_are_finished() {
+        let experiments = [Experiment::OneSwitch, Experiment::Equations, Experiment::Paths];
+        let pace = Pace::new(&experiments, false);
+        let [one_switch, none, paths] = experiments.map(|one| pace.expected(one));
+        assert_eq!(none, Duration::ZERO);
+        assert_eq!(pace.rest(0, |_| false), one_switch + paths);
+        assert_eq!(pace.rest(0, |one| one == Experiment::OneSwitch), paths);
+        pace.record(Experiment::Equations, Duration::from_secs(1));
+        assert_eq!(pace.rest(2, |_| false), paths, "nothing was expected of it");
+        pace.record(Experiment::OneSwitch, one_switch * 2);
+        assert_eq!(pace.rest(2, |_| false), paths * 2);
+    }
 
     #[test]
     fn a_run_is_continued_with_its_own_options() {

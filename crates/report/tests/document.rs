@@ -2,7 +2,7 @@
 
 use provenance::{Host, Provenance};
 use report::page::claims::{Claim, ClaimGroup, Measured, Part, Verdict, counts};
-use report::page::document::{Document, Section, csv, json, terminal};
+use report::page::document::{Document, Section, csv, json, markdown, terminal};
 use report::page::{Cell, Figure, Table};
 use report::plot::{Axis, Line, Origin, Plot};
 use report::value::{Spread, Value};
@@ -14,6 +14,8 @@ fn claims() -> Vec<ClaimGroup> {
     let region = |text: &str| -> Region { text.parse().expect("a region") };
     let criterion = Criterion::new(region("1.2..1.6"), region("> 1.05")).expect("nested");
     let measured = Measured { value: 1.4, interval: Interval { low: 1.31, high: 1.49 }, rounds: 5 };
+    let interval = Interval { low: 0.7, high: 0.9 };
+    let contradicting = Measured { value: 0.8, interval, rounds: 5 };
     let part = |measured| Part {
         name: "saturated over loss-free rate".to_owned(),
         unit: Unit::Index,
@@ -38,6 +40,7 @@ fn claims() -> Vec<ClaimGroup> {
             claim("C1", Verdict::InShape, Some(measured)),
             claim("C2", Verdict::NotTold(reason), None),
             claim("C3", Verdict::RecoversModel, Some(measured)),
+            claim("C4", Verdict::NotReproduced, Some(contradicting)),
         ],
     }]
 }
@@ -47,7 +50,7 @@ fn every_output_has_the_claims_with_their_verdicts_and_reasons() {
     let document = document();
     assert_eq!(
         counts(&document.claims),
-        "3 claims: 1 reproduced in shape, 1 where the probe recovers the model, 1 not told."
+        "4 claims: 1 reproduced in shape, 1 where the probe recovers the model, 1 not reproduced, 1 not told."
     );
     let html = document.page().html();
     let text = terminal::text(&document, Layout { width: 160, colour: false });
@@ -62,6 +65,23 @@ fn every_output_has_the_claims_with_their_verdicts_and_reasons() {
     assert_eq!(value["claims"][0]["parts"][0]["measured"]["high"], 1.49);
     assert_eq!(value["claims"][0]["parts"][0]["agreement"], "equivalent");
     assert_eq!(value["claims"][1]["reason"], "needs root");
+    let contradiction = "saturated over loss-free rate is 0.800 (0.700 to 0.900), and not > 1.05";
+    assert_eq!(value["claims"][3]["reason"], contradiction);
+    let words = format!("not reproduced: {contradiction}");
+    assert!(text.contains(&words) && html.contains(&words.replace('>', "&gt;")), "{text}");
+}
+
+#[test]
+fn claims_in_markdown_have_their_verdicts_figures_and_reasons() {
+    let text = markdown::claims(&document());
+    let row = "| **C1** Answers \\<C1\\> saturate. (IV-A, Fig. 4a) | reproduced in shape | ≈ around 42k pps | saturated over \
+               loss-free rate: 1.40 (1.31 to 1.49) (by the reference controller) |";
+    assert!(text.contains(row), "{text}");
+    let judged = "* **C4**: saturated over loss-free rate (equivalent: 1.2..1.6; in shape: \\> 1.05): 0.800 (0.700 to 0.900), 5 \
+                  rounds: contradicts. Not reproduced: saturated over loss-free rate is 0.800 (0.700 to 0.900), and not \\> 1.05.";
+    assert!(text.contains(judged), "{text}");
+    assert!(text.contains("Not told: needs root."), "{text}");
+    assert!(text.contains("\n## A paper\n"), "{text}");
 }
 
 fn document() -> Document {

@@ -84,11 +84,11 @@ impl Experiment {
     pub(super) fn about_how_long(self) -> (Duration, Duration) {
         let (quick, full) = match self {
             Self::OneSwitch => (15, 26 * 60),
-            Self::ManySwitches => (30, 40 * 60),
-            Self::OverTime => (15, 30 * 60),
+            Self::ManySwitches => (30, 33 * 60),
+            Self::OverTime => (15, 21 * 60),
             Self::Paths => (20, 8 * 60),
-            Self::UpdateMethods => (50, 8 * 60),
-            Self::Designs => (60, 15 * 60),
+            Self::UpdateMethods => (50, 3 * 60),
+            Self::Designs => (60, 27 * 60),
             Self::Equations => (0, 0),
             Self::SoftwarePipeline | Self::CompiledPipeline => (30, 4 * 60),
         };

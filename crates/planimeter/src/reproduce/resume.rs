@@ -1,8 +1,11 @@
 //! Records of the experiments that are complete, with which `--resume` continues a run.
 //!
 //! The records are in the folder `complete` of the run directory. There is a file for each
-//! experiment, and one with the conditions of the run, such as the build and the host. Measurements
-//! under different conditions cannot be compared, so a run is only continued under its own.
+//! experiment, and one with the conditions of the run, such as the build and the host, which is
+//! written when the run starts. Measurements under different conditions cannot be compared, so a
+//! run is only continued under its own. Of an experiment that was interrupted, those measurements
+//! of controllers that are complete are read from their own run directories; see
+//! [`Environment::completed`](crate::environment::Environment::completed).
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -83,6 +86,12 @@ impl Records {
         Self { folder: directory.join(FOLDER), conditions: Conditions::here(options) }
     }
 
+    /// Writes the conditions of a new run, so that it can be continued whenever it is interrupted.
+    pub(super) fn begin(&self) -> io::Result<()> {
+        std::fs::create_dir_all(&self.folder)?;
+        std::fs::write(self.folder.join(CONDITIONS), serde_json::to_vec_pretty(&self.conditions)?)
+    }
+
     /// Returns the records of a run that is to be continued.
     ///
     /// # Errors
@@ -117,8 +126,6 @@ impl Records {
 
     /// Records the result of an experiment that is complete.
     pub(super) fn write(&self, experiment: Experiment, measured: &Measured) -> io::Result<()> {
-        std::fs::create_dir_all(&self.folder)?;
-        std::fs::write(self.folder.join(CONDITIONS), serde_json::to_vec_pretty(&self.conditions)?)?;
         let Some(file) = self.file(experiment) else { return Ok(()) };
         // A record that is incomplete because the process was killed must not look complete.
         let unfinished = file.with_extension("unfinished");
@@ -142,6 +149,7 @@ mod tests {
     fn a_complete_experiment_is_read_back_and_others_are_not() {
         let folder = tempfile::tempdir().expect("a folder");
         let records = Records::new(folder.path(), QUICK);
+        records.begin().expect("room");
         let mut measured = Measured::default();
         measured.exact("entries", 178_734.0);
         measured.remarks.push("A remark.".to_owned());
@@ -162,8 +170,8 @@ mod tests {
         };
         assert!(refusal(QUICK).contains("start a new run without --resume"));
         let records = Records::new(folder.path(), QUICK);
-        records.write(Experiment::Equations, &Measured::default()).expect("room");
-        assert_eq!(refusal(QUICK), "");
+        records.begin().expect("room");
+        assert_eq!(refusal(QUICK), "", "a run is resumed even if nothing of it is complete");
         let full = refusal(Options { is_quick: false, ..QUICK });
         assert!(full.contains("it was started with --quick"), "{full}");
         let yours = Options { controller: "--controller 10.0.0.1:6653".to_owned(), ..QUICK };

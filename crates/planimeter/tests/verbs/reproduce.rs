@@ -153,6 +153,40 @@ fn a_resumed_run_repeats_only_what_is_not_complete() {
     assert!(stderr(&full).contains("it was started with --quick"), "{}", stderr(&full));
 }
 
+/// An experiment with controllers consists of several measurements. Those that are complete are not
+/// repeated, even if the experiment is not.
+#[test]
+fn a_resumed_experiment_keeps_the_measurements_that_are_complete() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("run");
+    let place = run.to_string_lossy();
+    let words = ["controller-fig-7", "--quick", "--quiet"];
+    let first = planimeter("reproduce", &[&words[..], &["-o", &place]].concat());
+    assert_eq!(first.status.code(), Some(0), "{}", stderr(&first));
+    assert!(fs::read_to_string(run.join("claims.md")).expect("claims").contains("| **C10** "));
+
+    // The experiment looks as if it had been interrupted during the second measurement.
+    fs::remove_file(run.join("complete/over-time.json")).expect("a record");
+    let file = |name: &str| run.join(name).join("result.json");
+    let read = |name: &str| fs::read_to_string(file(name)).expect("a result");
+    let interrupted = "\"state\": \"partial\",\n    \"reason\": \"interrupted\"";
+    let second = read("over-time-50").replacen("\"state\": \"complete\"", interrupted, 1);
+    assert!(second.contains("interrupted"), "{second}");
+    fs::write(file("over-time-50"), second).expect("room");
+    let (kept, model) = (read("over-time-10"), read("model-p4runtime-50-50"));
+    let resumed = planimeter("reproduce", &[&words[..], &["--resume", &place]].concat());
+    assert_eq!(resumed.status.code(), Some(0), "{}", stderr(&resumed));
+    assert_eq!(read("over-time-10"), kept);
+    assert_eq!(read("model-p4runtime-50-50"), model);
+    assert!(!read("over-time-50").contains("interrupted"), "it was not measured again");
+    let result = document::result(&run);
+    let outstanding = row(&result, 0, "10/s per switch: outstanding per switch");
+    assert!(
+        outstanding[2].as_str().is_some_and(|text| text.starts_with("at most ")),
+        "{outstanding}"
+    );
+}
+
 /// The commands in the report are valid. They are parsed and not run.
 #[test]
 fn every_command_beside_a_figure_is_understood() {

@@ -2,6 +2,7 @@
 
 mod html;
 mod json;
+pub(super) mod markdown;
 mod terminal;
 
 pub(super) use html::table;
@@ -146,6 +147,22 @@ impl Part {
         Some(self.criterion.judge(self.measured?.interval))
     }
 
+    /// Returns a line about this part: its regions, its measured figure, and whether they agree.
+    fn judged(&self) -> String {
+        let mut text = format!("{} ({})", self.name, self.regions());
+        match (self.measured(), self.measured, self.agreement()) {
+            (Some(words), Some(measured), Some(agreement)) => {
+                let over = match measured.rounds {
+                    0 => "computed".to_owned(),
+                    rounds => format!("{rounds} rounds"),
+                };
+                text.push_str(&format!(": {words}, {over}: {}", agreement_in_words(agreement)));
+            }
+            _ => text.push_str(": not measured"),
+        }
+        text
+    }
+
     /// Returns a description of the regions by which the figure is judged.
     fn regions(&self) -> String {
         let shape = self.criterion.shape();
@@ -180,6 +197,21 @@ fn agreement_in_words(agreement: Agreement) -> &'static str {
 }
 
 impl Claim {
+    /// Returns the reason why the run does not confirm the claim (empty if it does): why it cannot
+    /// decide the claim, or which figures contradict the claim.
+    fn reason(&self) -> String {
+        let contradicts = |part: &&Part| part.agreement() == Some(Agreement::Contradicted);
+        let figure = |part: &Part| {
+            let shape = part.criterion.shape();
+            Some(format!("{} is {}, and not {shape}", part.name, part.measured()?))
+        };
+        if self.verdict != Verdict::NotReproduced {
+            return self.verdict.reason().to_owned();
+        }
+        let figures = self.parts.iter().filter(contradicts).filter_map(figure);
+        figures.collect::<Vec<_>>().join("; ")
+    }
+
     /// Returns the measured figures of all parts of the claim, as text.
     fn measured(&self) -> Vec<String> {
         let one = |part: &Part| Some(format!("{}: {}", part.name, part.measured()?));

@@ -74,6 +74,11 @@ impl<'e> Bench<'e> {
             return Ok(None);
         }
         let Load { switches, rate, in_phase, warm_up, measure } = case.load;
+        // Long measurements vary little, so fewer repetitions are enough.
+        let repetitions = match measure > Duration::from_secs(30) {
+            true => "3",
+            false => repetitions(self.environment, Subject::Reference),
+        };
         let [rate, warm_up, measure, drain] = [
             rate.to_string(),
             milliseconds(warm_up),
@@ -83,7 +88,7 @@ impl<'e> Bench<'e> {
         let settings = [
             ("traffic.rate", rate.as_str()),
             ("traffic.arrivals", if in_phase { "constant:in-phase" } else { "constant" }),
-            ("plan.repetitions", repetitions(self.environment, Subject::Reference)),
+            ("plan.repetitions", repetitions),
             ("timing.settle", "200ms"),
             ("timing.warm-up", &warm_up),
             ("timing.measure", &measure),
@@ -319,7 +324,7 @@ pub(super) fn over_time(bench: &mut Bench<'_>) -> Result<(), Failure> {
         bench.put("p4runtime.lost-after-drain", Err(NEEDS_FULL_RUN.to_owned()));
         return Ok(());
     }
-    let short = Load { measure: Duration::from_secs(10), ..load(50, 50.0) };
+    let short = Load { measure: Duration::from_secs(5), ..load(50, 50.0) };
     let drained = Case { drain: Duration::from_secs(120), ..original(Protocol::P4Runtime, short) };
     let Some(drained) = bench.measure("p4runtime-drained", &drained)? else { return Ok(()) };
     bench.put("p4runtime.lost-after-drain", drained.answered());

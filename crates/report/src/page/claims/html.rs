@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::super::escape;
 use super::super::render::{class, sign};
-use super::{Claim, ClaimGroup, Part, agreement_in_words};
+use super::{Claim, ClaimGroup};
 use crate::format::printable;
 
 /// Returns the table of claims, with a group of rows for each publication.
@@ -35,7 +35,7 @@ pub(in super::super) fn table(groups: &[ClaimGroup]) -> Markup {
 
 fn row(claim: &Claim) -> Markup {
     let measured = claim.measured();
-    let reason = claim.verdict.reason();
+    let reason = claim.reason();
     html! {
         tr id={ "claim-" (claim.id) } {
             th.verdict.text scope="row" {
@@ -63,7 +63,7 @@ fn row(claim: &Claim) -> Markup {
                 }
                 @if !reason.is_empty() {
                     @if !measured.is_empty() { br; }
-                    span.remark { "not told: " (escape(&printable(reason))) }
+                    span.remark { (claim.verdict.words()) ": " (escape(&printable(&reason))) }
                 }
             }
         }
@@ -77,7 +77,7 @@ fn evidence(claim: &Claim) -> Markup {
         details {
             summary { "How it is judged" }
             ul.notes {
-                @for part in &claim.parts { li { (escape(&printable(&judged(part)))) } }
+                @for part in &claim.parts { li { (escape(&printable(&part.judged()))) } }
             }
             @if let Some(section) = &claim.section {
                 p.remark { "Evidence: " a href={ "#" (section) } { (escape(section)) } }
@@ -87,21 +87,4 @@ fn evidence(claim: &Claim) -> Markup {
             }
         }
     }
-}
-
-/// Returns a line about a part of a claim: its regions, its measured figure, and whether they
-/// agree.
-fn judged(part: &Part) -> String {
-    let mut text = format!("{} ({})", part.name, part.regions());
-    match (part.measured(), part.measured, part.agreement()) {
-        (Some(words), Some(measured), Some(agreement)) => {
-            let over = match measured.rounds {
-                0 => "computed".to_owned(),
-                rounds => format!("{rounds} rounds"),
-            };
-            text.push_str(&format!(": {words}, {over}: {}", agreement_in_words(agreement)));
-        }
-        _ => text.push_str(": not measured"),
-    }
-    text
 }

@@ -14,7 +14,7 @@ pub(in super::super) fn to_json(groups: &[ClaimGroup]) -> Vec<Json> {
 }
 
 fn claim(claim: &Claim, publication: &str) -> Json {
-    let reason = Some(claim.verdict.reason()).filter(|reason| !reason.is_empty());
+    let reason = Some(claim.reason()).filter(|reason| !reason.is_empty());
     let decided_by = Some(&claim.decided_by).filter(|words| !words.is_empty());
     json!({
         "id": claim.id,

@@ -36,6 +36,6 @@ fn claim(claim: &Claim, layout: Layout) -> String {
         by => format!("measured ({by})"),
     };
     remark(&by, claim.measured().join("; "));
-    remark("not told", claim.verdict.reason().to_owned());
+    remark(claim.verdict.words(), claim.reason());
     out
 }
