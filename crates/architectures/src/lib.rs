@@ -1,7 +1,6 @@
-//! What each architecture does to a packet between the blocks of its package (its parsers and
-//! controls). Here, this is called the architecture's glue. It is defined once, as tables, for
-//! three users: the drivers, which run the blocks of a program; the code generator; and symbolic
-//! execution.
+//! The glue of each architecture: the processing of a packet between the blocks of its package (its
+//! parsers and controls). The glue is defined once, as tables, for three users: the drivers, which
+//! run the blocks of a program; the code generator; and symbolic execution.
 //!
 //! Glue consists of assignments to metadata before a block, and of rules that decide after a block
 //! where the packet goes. The drivers evaluate the glue with numbers. The code generator emits it

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use grpc::LimitedConnections;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Body, Incoming};
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
@@ -63,7 +64,8 @@ impl Server {
         self.address
     }
 
-    /// Answers clients forever, in tasks of the current runtime.
+    /// Answers clients forever, in tasks of the current runtime. The number of concurrent
+    /// connections is limited, and the oldest one is closed for a new one.
     ///
     /// # Errors
     ///
@@ -75,6 +77,7 @@ impl Server {
         let listener = tokio::net::TcpListener::from_std(self.listener.try_clone()?)?;
         let answer = Arc::new(answer);
         let longest = self.longest;
+        let mut connections = LimitedConnections::default();
         loop {
             let Ok((stream, _)) = listener.accept().await else {
                 // No file descriptor was free. Some will be free when other connections are closed.
@@ -97,7 +100,7 @@ impl Server {
             let mut http = http1::Builder::new();
             http.timer(TokioTimer::new()).header_read_timeout(TIMEOUT);
             let connection = http.serve_connection(TokioIo::new(stream), answer);
-            tokio::spawn(async move {
+            connections.serve(async move {
                 // If a client disconnects early, its error is ignored.
                 let _ = connection.await;
             });
@@ -150,6 +153,8 @@ mod tests {
     use hyper::body::Frame;
     use std::pin::Pin;
     use std::task::{Context, Poll};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpStream;
 
     /// A request body that never arrives, for tests of the timeout.
     struct Silent;
@@ -164,6 +169,40 @@ mod tests {
         ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
             Poll::Pending
         }
+    }
+
+    /// Tests that clients which connect and stay silent do not keep others from being answered, and
+    /// that the oldest of them are closed.
+    #[test]
+    fn silent_connections_give_way() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let server = Server::bind("127.0.0.1:0".parse().unwrap(), 8).unwrap();
+        let asking = async {
+            let connect = || TcpStream::connect(server.address());
+            let mut silent = Vec::new();
+            for _ in 0..100 {
+                silent.push(connect().await.unwrap());
+            }
+            let mut client = connect().await.unwrap();
+            let request = b"GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
+            client.write_all(request).await.unwrap();
+            let mut response = String::new();
+            client.read_to_string(&mut response).await.unwrap();
+            assert!(response.ends_with("an answer"), "{response}");
+            // Without a limit, a connection is closed when its header does not arrive in time.
+            let wait = TIMEOUT / 2;
+            let closed = tokio::time::timeout(wait, silent[0].read(&mut [0])).await;
+            assert_eq!(closed.expect("the oldest connection is closed").unwrap(), 0);
+            let open = tokio::time::timeout(wait / 50, silent[99].read(&mut [0])).await;
+            open.expect_err("the newest silent connection is open");
+        };
+        runtime.block_on(async {
+            let answer = |_| Answer::Text(StatusCode::OK, "an answer".to_owned());
+            tokio::select! {
+                failed = server.accept(answer) => panic!("{failed:?}"),
+                () = asking => {}
+            }
+        });
     }
 
     #[test]

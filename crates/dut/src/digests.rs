@@ -66,7 +66,7 @@ pub struct Delivery {
     /// The times from the sending of a packet to the arrival of its digest, one distribution per
     /// round.
     pub latencies: Vec<Ordered<Duration>>,
-    /// How many digests arrived, were lost, or were repeated.
+    /// The numbers of digests that arrived, were lost, or were repeated.
     pub counts: Counts,
 }
 

@@ -104,7 +104,7 @@ pub(crate) enum Selector {
     Beneath,
 }
 
-/// What a flow entry does with the packets that it matches.
+/// The effect of a flow entry on the packets that it matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Output {
     /// Sends the packets out of a port of the switch.

@@ -1,4 +1,4 @@
-//! What became of the packets that passed through the switch while its control channel was busy.
+//! The forwarding of packets by the switch while its control channel was busy.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use statistics::Ordered;
 
 use crate::effects::{Excess, Window};
 
-/// How many packets the switch forwarded and lost, and their delays.
+/// The numbers of packets that the switch forwarded and lost, and their delays.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Forwarded {
     /// The number of packets that were sent.

@@ -36,7 +36,7 @@ pub struct Settings {
     pub traffic: Option<Result<Traffic, String>>,
 }
 
-/// How many flows each member of a group received.
+/// The numbers of flows that the members of a group received.
 #[derive(Clone, Debug)]
 pub struct Distribution {
     /// The name of the table that uses the group, or the kind of the group.

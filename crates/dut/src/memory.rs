@@ -3,7 +3,7 @@
 use std::fs;
 use std::net::SocketAddr;
 
-/// How the processes of the switch are found.
+/// The rule by which the processes of the switch are found.
 #[derive(Clone, Copy, Debug)]
 pub enum SwitchProcess {
     /// The process with this identifier.

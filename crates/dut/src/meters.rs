@@ -91,7 +91,7 @@ impl Colour {
     pub const ALL: [Self; 3] = [Self::Green, Self::Yellow, Self::Red];
 }
 
-/// How a packet leaves the switch if the meter gives it each colour, in the order of
+/// The outcomes of a packet for each colour that the meter may assign, in the order of
 /// [`Colour::ALL`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ByColour(pub [Outcome; 3]);

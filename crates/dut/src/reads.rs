@@ -44,8 +44,8 @@ pub struct Measured {
     /// Whether this program was the limit in most rounds, because the thread that decodes the
     /// entries ran nearly all the time.
     pub is_limited_here: bool,
-    /// What the TCP connections showed in all rounds about the side that was the limit; `None` if
-    /// the kernel does not report it.
+    /// The evidence from the TCP connections, over all rounds, on which side was the limit; `None`
+    /// if the kernel does not report it.
     pub transport: Option<Evidence>,
     /// The reads of direct counters; `None` if the table has none.
     pub counters: Option<CounterReads>,
@@ -64,7 +64,7 @@ pub struct CounterReads {
     pub refusal: Option<String>,
 }
 
-/// What a read requests: the entries of the table, or their direct counters.
+/// The entities that a read requests: the entries of the table, or their direct counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Entries,

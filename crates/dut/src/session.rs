@@ -86,8 +86,8 @@ pub(crate) struct Tried {
     pub(crate) trial: Trial,
     /// The share of the schedule's duration in which this thread was running rather than waiting.
     pub(crate) busy: f64,
-    /// What the TCP connections showed about the limiting side during the trial; `None` if the
-    /// kernel does not report it.
+    /// The evidence from the TCP connections on which side limited the trial; `None` if the kernel
+    /// does not report it.
     pub(crate) transport: Option<Evidence>,
 }
 

@@ -36,7 +36,7 @@ pub(crate) struct PacketStream<C = Instant> {
     frame: Vec<u8>,
 }
 
-/// How the arrival of a packet is classified.
+/// The class of a packet's arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seen {
     /// The packet arrived in an expected way, which has this number.

@@ -104,9 +104,9 @@ pub struct Measured {
     /// The number of entries by which the table differed from what it should contain, over all
     /// trials.
     pub wrong: usize,
-    /// What the TCP connections showed about the limiting side, from the trials that failed at the
-    /// lowest rates. `None` if no requests piled up in these trials, or if the kernel does not
-    /// report it.
+    /// The evidence from the TCP connections on which side was the limit, in the trials that failed
+    /// at the lowest rates. `None` if no requests piled up in these trials, or if the kernel does
+    /// not report it.
     pub transport: Option<Evidence>,
 }
 
@@ -132,8 +132,8 @@ struct Failures(Vec<Failure>);
 struct Verdict {
     /// The limiting side; `None` if no rate failed.
     limit: Option<Limit>,
-    /// What the TCP connections showed in the trials on which the verdict is based; `None` if no
-    /// requests piled up in them, or if there is no such evidence.
+    /// The evidence from the TCP connections in the trials on which the verdict is based; `None` if
+    /// no requests piled up in them, or if there is no such evidence.
     transport: Option<Evidence>,
 }
 

@@ -32,8 +32,8 @@ const ASTRAY: f64 = 0.01;
 /// The smallest number of observations from which the limiting side is judged.
 const LEAST_LOOKS: u64 = 5;
 
-/// What was observed of the TCP connections to the switch while requests waited for answers, added
-/// up over all connections and series of requests.
+/// Observations of the TCP connections to the switch while requests waited for answers, added up
+/// over all connections and series of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Evidence {
     /// Whether the switch runs on this host, so that there is no network between it and this

@@ -42,8 +42,8 @@ pub struct Load {
     pub window: usize,
     /// The percentage of the table that is filled before the load begins, from 0 to 99.
     pub occupancy: u8,
-    /// What the switch does with the other updates of a request if it refuses one. Over OpenFlow,
-    /// it always carries them out.
+    /// Whether the switch carries out the remaining updates of a request if it refuses one. Over
+    /// OpenFlow, it always does.
     pub atomicity: BatchAtomicity,
     /// The number of controllers that send requests. Over P4Runtime they are primaries of different
     /// roles, over OpenFlow connections of the switch.

@@ -17,7 +17,7 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
 /// the thread was running for at least this share, the switch may have waited for it.
 pub(crate) const BUSY: f64 = 0.9;
 
-/// What an update does with an entry.
+/// The effect of an update on an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Inserts an entry.
@@ -43,7 +43,7 @@ impl Operation {
     }
 }
 
-/// What the switch does with the other updates of a request if it refuses one of them (P4Runtime
+/// The rule for the remaining updates of a request if the switch refuses one of them (P4Runtime
 /// 1.5, section 12.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BatchAtomicity {
@@ -121,8 +121,8 @@ pub struct Phase {
     pub by_controller: Vec<u64>,
     /// The packets that passed through the switch during the phase.
     pub packets: Forwarded,
-    /// What the TCP connections showed during the phase about the limiting side; `None` for a
-    /// single request, or if the kernel does not report it.
+    /// The evidence from the TCP connections on which side limited the phase; `None` for a single
+    /// request, or if the kernel does not report it.
     pub transport: Option<Evidence>,
 }
 
@@ -198,7 +198,7 @@ impl Phase {
     }
 }
 
-/// How a series of requests is sent.
+/// The way in which a series of requests is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     /// The largest number of requests that may be unanswered at the same time.

@@ -545,14 +545,14 @@ fn idle_entries_are_reported_in_time() {
     assert_eq!((found.failures.len(), found.timeouts.len()), (0, 0));
 }
 
-/// A switch that takes 50 ms to insert an entry.
+/// A switch that takes 200 ms to insert an entry.
 struct SlowInserts;
 
 impl Faults for SlowInserts {
     fn write(&self, request: v1::WriteRequest) -> Result<v1::WriteRequest, Status> {
         let inserts = |update: &v1::Update| update.r#type == v1::update::Type::Insert as i32;
         if request.updates.iter().any(inserts) {
-            thread::sleep(Duration::from_millis(50));
+            thread::sleep(Duration::from_millis(200));
         }
         Ok(request)
     }
@@ -569,9 +569,9 @@ fn slow_insertions_do_not_make_messages_about_timeouts_late() {
     assert_eq!(found.failures, Vec::<String>::new());
     let short = &found.timeouts[0];
     assert_eq!((short.ages.len(), short.early()), (10, 0), "{short:?}");
-    // The first entry is idle after 0.1 s, and the last one is inserted after 0.5 s.
+    // The first entry is idle after 0.1 s, and the last one is inserted after 2 s.
     let late = short.lateness().max().expect("ages");
-    assert!(late < Duration::from_millis(250), "{short:?}");
+    assert!(late < Duration::from_secs(1), "{short:?}");
 }
 
 #[test]

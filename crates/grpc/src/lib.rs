@@ -9,6 +9,7 @@
 //! * [`server`]: accepts connections for [`server::Services`], which serve most calls as futures,
 //!   and some as [`server::Channel`]s: long calls whose messages can be written immediately.
 //! * [`client`]: a connection for the clients that tonic generates, which can open such calls too.
+//! * [`LimitedConnections`]: the connections of a further port of the same process.
 //! * [`Outbox`]: the queue of such a call's messages, which leave together in one frame.
 //!
 //! The crate knows nothing of particular services.
@@ -39,6 +40,7 @@
 
 mod admission;
 pub mod client;
+mod connections;
 mod http2;
 mod outbox;
 pub mod server;
@@ -49,6 +51,7 @@ mod unary;
 mod window;
 
 pub use admission::Held;
+pub use connections::LimitedConnections;
 pub use http2::{
     Call, Encode, Link, Messages, ReceivedBody, Sending, When, put, status,
     without_unreadable_details,

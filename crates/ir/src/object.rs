@@ -149,7 +149,7 @@ pub struct Table {
     pub implementation: Option<TableImplementation>,
     /// The direct counters, meters and registers that belong to the table.
     pub direct_externs: Vec<ExternId>,
-    /// What happens to an entry that no packet has hit for its timeout (`support_timeout`,
+    /// The effect of the timeout on an entry that no packet has hit during it (`support_timeout`,
     /// `psa_idle_timeout` or `pna_idle_timeout`), or `None` if entries do not time out.
     pub idle_timeout: Option<IdleTimeout>,
     /// Whether, on a miss, the default action may add an entry for the key of the packet
@@ -347,8 +347,8 @@ impl EntryStore {
     }
 }
 
-/// What happens to an entry that no packet has hit for its timeout. JSON uses the names that PSA
-/// and PNA have for these effects.
+/// The effect of a timeout on an entry that no packet has hit during it. JSON uses the names that
+/// PSA and PNA have for these effects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum IdleTimeout {

@@ -1,7 +1,7 @@
 //! The requirements of a specification, the verdicts on them, and the faults with which attempts
 //! end.
 
-/// How binding a requirement is.
+/// The degree to which a requirement of a specification binds devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// The specification says MUST, or states it as a fact.
@@ -17,7 +17,7 @@ pub struct Requirement {
     pub section: &'static str,
     /// The unique name of the requirement, in lower-case words with hyphens.
     pub id: &'static str,
-    /// How binding the requirement is.
+    /// The degree to which the requirement binds devices.
     pub level: Level,
     /// A sentence that states what the device must do.
     pub text: &'static str,

@@ -1,5 +1,5 @@
-//! What a user provides in addition to the address of a device: ports, a pipeline, and permission
-//! for changes.
+//! The means that a user provides in addition to the address of a device: ports, a pipeline, and
+//! permission for changes.
 
 use protos::v1;
 

@@ -1,6 +1,6 @@
 //! Priorities of table entries: numbers that decide which of several matching entries wins.
 
-/// How a program states priorities.
+/// The form in which a program states priorities.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale {
     /// Whether the entry with the larger number wins. If false, the entry with the smaller number

@@ -547,15 +547,15 @@ pub(crate) struct Table {
     /// The table's number among the packed tables, and the layout of its entries. `None` if the
     /// table is not packed, so that a lookup in it is a host call.
     pub(crate) packed: Option<(u32, Arc<EntryLayout>)>,
-    /// How a member is chosen, for a packed table with an action profile or an action selector.
+    /// The choice of a member, for a packed table with an action profile or an action selector.
     pub(crate) members: Option<Members>,
     /// The values that the lookup uses, for a table in which the interpreter looks up packets. In
     /// this case, `keys` and the fields of action parameters are empty.
     pub(crate) general: Option<General>,
     /// The direct counters and meters of the entries, for a packed table that has any.
     pub(crate) directs: Option<Directs>,
-    /// For a table in which the interpreter looks up packets, its place in the source and a
-    /// description with the reason. `None` for other tables.
+    /// The source position of a table in which the interpreter looks up packets, and a description
+    /// with the reason for it. `None` for other tables.
     pub(crate) interpreted: Option<(String, String)>,
 }
 

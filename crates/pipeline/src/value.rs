@@ -9,7 +9,7 @@ use ir::bits::Bits;
 use num_bigint::BigInt;
 use std::fmt;
 
-/// Which headers of a value contribute their fields to its bit pattern.
+/// The headers of a value that contribute their fields to its bit pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Headers {
     Valid,

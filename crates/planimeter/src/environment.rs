@@ -147,7 +147,7 @@ impl Environment<'_> {
     /// or if that one did not complete the measurement.
     pub(crate) fn completed(&self, folder: &str) -> Option<RunResult> {
         let file = self.directory.join(folder).join("result.json");
-        let text = self.resumes.then(|| std::fs::read_to_string(file).ok()).flatten()?;
+        let text = self.resumes.then(|| input::read_text(&file).ok()).flatten()?;
         let result = report::json::from_json(&text).ok()?;
         (result.completion == Completion::Complete).then_some(result)
     }

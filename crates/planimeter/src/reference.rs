@@ -69,7 +69,7 @@ pub(crate) fn measure(job: &Job<'_>, environment: &Environment<'_>) -> Result<Ru
     run_probe(job, &resolved, Attended { ports: Some(ports), note }, environment)
 }
 
-/// What a measurement must know about a controller that runs already, besides the probe's
+/// The facts about a controller that runs already which a measurement needs besides the probe's
 /// configuration.
 pub(crate) struct Attended<'a> {
     /// The ports of P4Runtime switches, if the controller knows them already.

@@ -23,7 +23,7 @@ pub(crate) struct Injected {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
     pub(crate) treatment: Treatment,
-    /// What the traces of the packets must contain. `None` if no traces are requested.
+    /// The contents that the traces of the packets must have. `None` if no traces are requested.
     pub(crate) traced: Option<traces::Contents>,
 }
 

@@ -13,7 +13,6 @@
 //! A controller may push its device configuration in any form that [`p4lang::device_config`]
 //! recognises: BMv2 JSON, this project's compiled form, or P4 source.
 
-mod connections;
 mod control;
 mod controller_headers;
 mod device;

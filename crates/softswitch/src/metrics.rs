@@ -1,11 +1,11 @@
 //! The counters of a switch for Prometheus (text format 0.0.4).
 
-use crate::connections::Connections;
 use crate::ports::PortState;
 use crate::queue_state::Pace;
 use crate::server::Look;
 use crate::switch::DeviceState;
 use bytes::Bytes;
+use grpc::LimitedConnections;
 use http_body_util::Full;
 use hyper::header::CONTENT_TYPE;
 use hyper::{Method, Request, Response, StatusCode, body::Incoming, server::conn::http1, service};
@@ -23,7 +23,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Serves the switch's counters at `/metrics` until the future is dropped.
 pub(crate) async fn serve(listener: TcpListener, look: Look) {
-    let mut connections = Connections::default();
+    let mut connections = LimitedConnections::default();
     loop {
         let Ok((stream, _)) = listener.accept().await else {
             // No descriptors are left. Other connections will close and free some.

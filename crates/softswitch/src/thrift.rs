@@ -5,8 +5,8 @@
 
 mod message;
 
-use crate::connections::Connections;
 use crate::log::{Log, Verbosity};
+use grpc::LimitedConnections;
 use message::{Parsed, parse};
 use std::fmt;
 use std::io;
@@ -28,7 +28,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Answers Thrift clients until the future is dropped. Answers refer them to `grpc`, the address of
 /// P4Runtime.
 pub(crate) async fn serve(listener: TcpListener, grpc: SocketAddr, log: Arc<Log>) {
-    let mut connections = Connections::default();
+    let mut connections = LimitedConnections::default();
     loop {
         let Ok((stream, peer)) = listener.accept().await else {
             // No descriptors are left. Other connections will close and free some.

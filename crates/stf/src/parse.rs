@@ -38,7 +38,7 @@ impl Script {
     pub fn parse(text: &str) -> Result<Self, Vec<SyntaxError>> {
         let mut statements = Vec::new();
         let mut errors = Vec::new();
-        for Source { line, text } in logical_lines(text) {
+        for Source { line, text, .. } in logical_lines(text) {
             let mut cursor = Cursor { line, text: &text, position: 0 };
             match statement(&mut cursor) {
                 Ok(kind) => statements.push(Statement { line, kind }),
@@ -132,9 +132,16 @@ fn meant(word: &str) -> Option<&'static str> {
     KEYWORDS.into_iter().find(near)
 }
 
+/// The largest number of lines of one statement. A statement is parsed anew with each line that may
+/// continue it, so without a limit the time would grow with the square of the number of lines.
+const MAX_LINES: usize = 256;
+
 /// The text of one statement without comments. It may span several lines.
 struct Source {
+    /// The number of the first line, counted from 1.
     line: usize,
+    /// The number of lines that are not empty.
+    lines: usize,
     text: String,
 }
 
@@ -150,15 +157,17 @@ fn logical_lines(text: &str) -> Vec<Source> {
             // A `packet`, `expect`, `source` or `sender` ends at the end of its line. Every other
             // statement may continue on further lines until it is complete.
             Some(before)
-                if !KEYWORDS.contains(&first.as_str())
+                if before.lines < MAX_LINES
+                    && !KEYWORDS.contains(&first.as_str())
                     && !takes_data(&before.text)
                     && statement(&mut Cursor { line: 0, text: &before.text, position: 0 })
                         .is_err() =>
             {
+                before.lines += 1;
                 before.text.push(' ');
                 before.text.push_str(line.trim());
             }
-            _ => lines.push(Source { line: number + 1, text: line.to_owned() }),
+            _ => lines.push(Source { line: number + 1, lines: 1, text: line.to_owned() }),
         }
     }
     lines

@@ -621,6 +621,18 @@ fn keywords_have_any_case_and_statements_may_go_on_in_the_next_line() {
     );
 }
 
+/// The time to parse a script must not grow with the square of its length.
+#[test]
+fn a_statement_has_at_most_256_lines() {
+    let of_keys = |lines: usize| {
+        let keys = "hdr.a:1\n".repeat(lines - 2);
+        Script::parse(&format!("add t\n{keys}act( x : 1 )\npacket 1 00\n"))
+    };
+    assert_eq!(of_keys(256).expect("a script").statements.len(), 2);
+    let errors = of_keys(257).expect_err("a line too many");
+    assert!(errors.iter().any(|error| error.line == 1), "{errors:?}");
+}
+
 #[test]
 fn any_text_is_read_or_refused() {
     use rand::{RngExt, SeedableRng};

@@ -41,7 +41,7 @@ pub struct Blaster {
     gates: Gates,
     fill: Fill,
     words: HashMap<Term, Word>,
-    /// For each input, the literals of the bits that a query has mentioned.
+    /// The literals of the bits that queries have mentioned, by input.
     inputs: BTreeMap<InputId, Vec<Option<Literal>>>,
     /// The quotient and the remainder for each pair of dividend and divisor. One circuit computes
     /// both.

@@ -41,11 +41,12 @@ use ir::{Program, TableId};
 use layout::{Layout, Sent};
 use pairing::Paired;
 
-/// The number of layouts after which the comparison gives up.
+/// The largest number of packet layouts that are compared. The comparison of programs with more
+/// layouts ends without a result.
 const LAYOUTS: usize = 4_096;
 
-/// The largest number of pairs of hashes for which the solver is told explicitly that equal data
-/// have equal hashes.
+/// The largest number of pairs of hashes for which a clause states that equal data have equal
+/// hashes.
 const HASHES: usize = 256;
 
 /// The number at which the inputs of the second program begin.
@@ -165,7 +166,7 @@ impl<'p> Comparison<'p> {
         let bounds = Bounds { is_compared: true, entrance, ..options.bounds(options.packets) };
         let mut left = execute(first, bounds)?;
         let names = tables.names([first, second]);
-        let mut right = execute_beside(second, bounds, &mut left, (SECOND, names))?;
+        let mut right = execute_beside(second, bounds, &mut left, SECOND, names)?;
         let mut terms = std::mem::take(&mut right.terms);
         let sides = [(first, &left), (second, &right)];
         let paired = pairing::pair(&mut terms, sides, tables, bounds.entries);
@@ -377,9 +378,9 @@ impl Comparison<'_> {
         terms.all(&all)
     }
 
-    /// Gives up if the outputs differ under the conditions `wanted`, which they do only if
-    /// `as_in_tests` does not hold. If that is because lookups select different members of a group,
-    /// a hash might select the same member for them.
+    /// Ends the comparison without a result if the outputs differ under the conditions `wanted`,
+    /// which they do only if `as_in_tests` does not hold. If that is because lookups select
+    /// different members of a group, a hash might select the same member for them.
     fn compare_beyond_tests(
         &mut self,
         wanted: &[Term],

@@ -149,7 +149,8 @@ pub(crate) struct Cut {
 #[derive(Clone, Debug)]
 pub(crate) struct Narrowing {
     pub(crate) holds: Term,
-    /// What no test has because of the condition, such as `more than 64 entries of I.t`.
+    /// A description of the configuration that the condition excludes from tests, such as `more
+    /// than 64 entries of I.t`.
     pub(crate) without: String,
 }
 
@@ -220,7 +221,7 @@ pub(crate) struct Execution {
     pub(crate) assumptions: Vec<Term>,
     /// Conditions that hold for every test, but not for every configuration.
     pub(crate) narrowings: Vec<Narrowing>,
-    /// How full the tables are to which packets add entries.
+    /// The occupancy of each table to which packets add entries.
     pub(crate) rooms: BTreeMap<TableId, Room>,
     /// Conditions that a test should satisfy if it can, so that it has small port numbers.
     pub(crate) preferences: Vec<Term>,
@@ -330,7 +331,8 @@ pub(crate) fn execute_beside(
     program: &Program,
     bounds: Bounds,
     other: &mut Execution,
-    (first, paired): (u64, BTreeMap<String, String>),
+    first: u64,
+    paired: BTreeMap<String, String>,
 ) -> Result<Execution, Unexecuted> {
     let terms = std::mem::take(&mut other.terms);
     let mut executor = Executor::new(program, terms, first)?;

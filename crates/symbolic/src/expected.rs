@@ -69,7 +69,7 @@ fn outputs(
                 let cursor = number(terms, known, *cursor)?;
                 let truncate = number(terms, known, *truncate)?;
                 let mut bits = self::emitted(terms, known, emitted)?;
-                rest(terms, known, packet, (cursor / 8, received), &mut bits);
+                rest(terms, known, packet, cursor / 8, received, &mut bits);
                 let digits = digits(&bits, truncate);
                 let port = u32::try_from(port).map_err(|_| Unknown)?;
                 outputs.push(Output { port, digits });
@@ -139,7 +139,8 @@ fn rest(
     terms: &Terms,
     known: &mut KnownBits,
     packet: &Packet,
-    (start, received): (u64, &Received),
+    start: u64,
+    received: &Received,
     bits: &mut Vec<Option<bool>>,
 ) {
     let start = usize::try_from(start).unwrap_or(usize::MAX);

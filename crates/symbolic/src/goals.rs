@@ -81,9 +81,9 @@ pub enum Key {
 pub(crate) struct Goals {
     goals: Vec<Goal>,
     known: HashMap<Key, usize>,
-    /// For each goal, the conditions under which the last packet reaches it.
+    /// The conditions under which the last packet reaches each goal, by the position of the goal.
     guards: Vec<Vec<Term>>,
-    /// For each goal, the conditions under which earlier packets reach it.
+    /// The conditions under which earlier packets reach each goal, by the position of the goal.
     earlier: Vec<Vec<Term>>,
 }
 

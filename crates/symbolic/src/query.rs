@@ -24,7 +24,7 @@ const REMEMBERED: usize = 200_000;
 /// The settings of a [`Context`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The number of conflicts after which the solver gives up a query.
+    /// The number of conflicts after which a query ends without an answer.
     pub conflicts: u64,
     /// The largest number of clauses that the formula may have.
     pub clauses: u64,
@@ -35,7 +35,7 @@ pub struct Settings {
     pub fill: Fill,
     /// Whether each proof of unsatisfiability is checked.
     pub checks_proofs: bool,
-    /// When the solver gives up whatever query it is answering.
+    /// The time and the flag that end a query without an answer.
     pub ends: Ends,
 }
 
@@ -186,8 +186,8 @@ impl Context {
         self.solver.checked_lemmas()
     }
 
-    /// Decides whether the conditions can hold together. The solver may have as many conflicts as
-    /// the settings permit.
+    /// Decides whether the conditions can hold together, within the number of conflicts that the
+    /// settings permit.
     ///
     /// # Errors
     ///

@@ -34,7 +34,7 @@ pub(crate) struct Written {
     pub(crate) groups: Vec<Group>,
 }
 
-/// What the control plane writes, with the lookups for which it does.
+/// The writes of the control plane that a test needs, with the lookups that need them.
 pub(crate) struct Realised {
     pub(crate) written: Written,
     /// The entries that lookups hit.
@@ -94,8 +94,8 @@ struct Looked {
 pub(crate) enum Losing {
     /// Tables have only entries that a lookup hits.
     Absent,
-    /// For each entry, there is also one that must lose against it, where the program permits one,
-    /// and for each table an entry for a lookup that packets skip.
+    /// Each entry has a further one beside it that must lose against it, where the program permits
+    /// one. Each table also has an entry for a lookup that packets skip.
     Present,
 }
 
@@ -164,7 +164,7 @@ pub(crate) fn realise(
         Losing::Present => {
             let mut unhit = losing::losing(program, restrictions, &made, &looked_up);
             let for_skipped =
-                skipped::entries(program, restrictions, (execution, &mut *known), &looked_up);
+                skipped::entries(program, restrictions, execution, &mut *known, &looked_up);
             for entry in for_skipped {
                 let is_same =
                     |one: &Entry| one.table == entry.table && one.matches == entry.matches;
@@ -272,7 +272,7 @@ fn entry(
         }
         return Err(Unrealised::Excluded { condition, of: table.name.clone() });
     };
-    let entry = entry_of(program, table, (&positions, &found), action);
+    let entry = entry_of(program, table, &positions, &found, action);
     Ok(Made { table: id, fields: found.fields, positions, entry })
 }
 
@@ -305,7 +305,8 @@ impl Matching {
 fn entry_of(
     program: &Program,
     table: &Table,
-    (positions, allowed): (&[usize], &Allowed),
+    positions: &[usize],
+    allowed: &Allowed,
     action: Call,
 ) -> Entry {
     let has_priority = table.keys.iter().any(|key| {

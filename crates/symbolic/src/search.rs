@@ -55,7 +55,7 @@ pub struct Options {
     /// packets write. Tests then add none.
     pub only_source_entries: bool,
     /// The largest number of entries that the control plane writes into each table; `None` for no
-    /// limit but the sizes of tables. What is proved then holds for so many entries.
+    /// limit but the sizes of tables. Proofs hold for configurations within this limit.
     pub entries: Option<u32>,
     /// Whether to generate tests that reveal more faults: additional tests at the boundaries of
     /// comparisons, packets that preferably leave the switch and hit entries, and entries that must
@@ -66,7 +66,7 @@ pub struct Options {
     /// The coverage at which the search ends: the percentage of goals that are reached, among those
     /// that are not proved unreachable.
     pub coverage: f64,
-    /// The number of conflicts after which the solver gives up a query.
+    /// The number of conflicts after which the solver ends a query without an answer.
     pub conflicts: u64,
     /// The number of threads. The resulting tests do not depend on it.
     pub threads: usize,
@@ -129,9 +129,9 @@ pub enum Verdict {
 pub struct Report {
     /// The tests, in the order in which they were found.
     pub tests: Vec<Test>,
-    /// For each test, the positions in `goals` of the goals that it reaches.
+    /// The positions in `goals` of the goals that each test reaches.
     pub reached: Vec<Vec<usize>>,
-    /// For each test, how often it reaches each of the goals in `reached`, in the same order.
+    /// The number of times that each test reaches the goals in `reached`, in the same order.
     pub times: Vec<Vec<u32>>,
     /// The goals with their verdicts, in the order in which the program has them.
     pub goals: Vec<(Goal, Verdict)>,
@@ -196,18 +196,18 @@ pub fn search(
 struct Found {
     test: Test,
     reached: Vec<usize>,
-    /// How often the packets reach each of the goals in `reached`.
+    /// The number of times that the packets reach each of the goals in `reached`.
     times: Vec<u32>,
 }
 
 struct Search<'p> {
     program: &'p Program,
     execution: Execution,
-    /// For each goal, the condition under which packets of a test reach it.
+    /// The condition under which packets of a test reach each goal.
     conditions: Vec<Term>,
-    /// For each goal, the condition under which the last packet of a test reaches it.
+    /// The condition under which the last packet of a test reaches each goal.
     of_last: Vec<Term>,
-    /// For each goal, the conditions of all visits of packets. Empty if only the conditions in
+    /// The conditions of the single visits of packets to each goal. Empty if only the conditions in
     /// `conditions` are known.
     passages: Vec<Vec<Term>>,
     context: Context,
@@ -291,7 +291,8 @@ fn roomy(terms: &mut Terms, rooms: &BTreeMap<TableId, Room>) -> Vec<Term> {
     refused.map(|refused| terms.not(*refused)).collect()
 }
 
-/// Records that timeouts which the control plane gives to single entries might lead further.
+/// Records that the search is incomplete where the control plane may set timeouts of single
+/// entries.
 fn doubt_idle_entries(execution: &mut Execution) {
     for guard in std::mem::take(&mut execution.times.idle) {
         execution.cuts.push(Cut {
@@ -517,7 +518,7 @@ impl<'p> Search<'p> {
                         break;
                     }
                 };
-                match self.test(model, (goal, condition), number) {
+                match self.test(model, goal, condition, number) {
                     Ok(Some(found)) => return Ok(Ok(found)),
                     Err(Unrealised::Excluded { condition, of }) => {
                         self.exclude(&condition, of);
@@ -607,7 +608,8 @@ impl<'p> Search<'p> {
     fn test(
         &self,
         mut model: Model,
-        (goal, condition): (&Goal, Term),
+        goal: &Goal,
+        condition: Term,
         number: usize,
     ) -> Result<Option<Found>, Unrealised> {
         let terms = &self.execution.terms;
@@ -623,8 +625,7 @@ impl<'p> Search<'p> {
         let has_losing = self.options.boundaries && self.options.entries.is_none();
         let losing = if has_losing { Losing::Present } else { Losing::Absent };
         let realised = realise(self.program, restrictions, &self.execution, &mut known, losing)?;
-        let fillers =
-            realised.fillers(self.program, restrictions, (&self.execution, &mut known))?;
+        let fillers = realised.fillers(self.program, restrictions, &self.execution, &mut known)?;
         let mut earlier = Vec::new();
         for arrival in &self.execution.earlier {
             earlier.push(expected::exchange(terms, &mut known, arrival)?);

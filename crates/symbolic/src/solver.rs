@@ -73,7 +73,8 @@ pub trait Solver {
     /// Adds a clause to the formula: at least one of the literals must be true.
     fn add(&mut self, clause: &[Literal]);
 
-    /// Searches for a model in which all assumptions hold. Gives up after `conflicts` conflicts.
+    /// Searches for a model in which all assumptions hold. Ends without an answer after `conflicts`
+    /// conflicts.
     fn solve(&mut self, assumed: &[Literal], conflicts: u64) -> Answer;
 
     /// Returns the value of a literal in the latest model; `false` if there is none yet.

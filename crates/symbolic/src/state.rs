@@ -176,8 +176,8 @@ pub(crate) fn join(terms: &mut Terms, first_if: Term, first: State, second: &Sta
     joined
 }
 
-/// Joins two states, either of which may be missing. Their packets are told apart by the guard of
-/// the second.
+/// Joins two states, either of which may be missing. The guard of the second state says which of
+/// the two a packet has.
 pub(crate) fn join_any(
     terms: &mut Terms,
     first: Option<State>,

@@ -40,7 +40,7 @@ impl Term {
     }
 }
 
-/// Who determines the value of an input.
+/// The party that determines the value of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Source {
     /// A test chooses the value. Examples are the bits of a packet and the outcome of a lookup.
@@ -53,7 +53,7 @@ pub enum Source {
 /// The identity of an input. Two inputs of the same origin and width are the same term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Origin {
-    /// Who determines the value of the input.
+    /// The party that determines the input's value.
     pub source: Source,
     /// A number that the caller assigns, and whose meaning only the caller knows.
     pub id: u64,
@@ -133,7 +133,7 @@ pub enum Operation {
     ShiftRightSigned(Term, Term),
     /// A concatenation: the first operand in the high bits, and the second in the low bits.
     Concatenate(Term, Term),
-    /// A slice: the bits of `of` from `low` on, as many as the width of the result.
+    /// A slice: the bits of `of` from `low` on. Their number is the width of the result.
     Extract {
         /// The operand.
         of: Term,

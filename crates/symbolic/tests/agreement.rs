@@ -29,7 +29,7 @@ fn terms_have_the_values_of_bits() {
     }
 }
 
-/// With its inputs fixed, a term has the value that `ir::bits` computes and no other.
+/// Tests that a term whose inputs are fixed has the value that `ir::bits` computes and no other.
 #[test]
 fn clauses_have_the_values_of_bits() {
     for seed in 0..150 {
@@ -149,7 +149,8 @@ fn ternary() -> Vec<(Bits, Bits)> {
     all
 }
 
-/// For these operations, three-valued logic knows each bit that is the same for all completions.
+/// Tests operations for which three-valued logic knows each bit that is the same for all
+/// completions.
 #[test]
 fn known_bits_of_single_operations_are_all_there_are() {
     type Build = fn(&mut Terms, Term, Term) -> Term;

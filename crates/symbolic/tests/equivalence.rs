@@ -329,7 +329,8 @@ fn members_that_one_program_selects_in_two_ways_are_not_called_equal() {
     assert!(reason.contains("action selectors"), "{reason}");
 }
 
-/// What a switch computes or draws is not any number, even if it is not known which one it is.
+/// Tests that a number which a switch computes or draws differs from others, even if its value is
+/// unknown.
 #[test]
 fn numbers_that_are_not_known_are_not_called_equal() {
     let payload = |data: &str| {

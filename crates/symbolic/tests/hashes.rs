@@ -75,7 +75,8 @@ fn internet_checksum_of_the_rfc() {
     assert_eq!(value_of(&data, hash::internet_checksum), 0x220d);
     assert_eq!(value_of(&[], hash::internet_checksum), 0xffff);
     assert_eq!(value_of(&[0xab], hash::internet_checksum), 0x54ff);
-    // The most words that a term has: the carries are as many as they can be.
+    // A term with the largest possible number of words, so that the number of carries is as large
+    // as possible.
     let most = vec![0xff; 8_192];
     assert_eq!(value_of(&most, hash::internet_checksum), u64::from(internet_checksum(&most)));
 }

@@ -256,7 +256,7 @@ fn terms_of_wrong_widths_answer_no_query() {
     assert_eq!(terms.check(), Err(Fault::TooWide { width: 131_072 }));
 }
 
-/// A solver that reports what it is told to report.
+/// A solver that reports a prepared answer.
 struct Liar {
     truth: BatSolver,
     steps: Vec<Step>,

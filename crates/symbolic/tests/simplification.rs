@@ -1,4 +1,5 @@
-//! What the constructors of terms simplify, on which the size of a formula depends.
+//! Tests of the simplifications that the constructors of terms make. The size of a formula depends
+//! on them.
 
 use symbolic::term::{Operation, Origin, Term, Terms};
 

@@ -17,7 +17,7 @@ pub(crate) struct Node {
     pub(crate) next: Next,
 }
 
-/// What follows the items of a node.
+/// The continuation after the items of a node.
 #[derive(Debug)]
 pub(crate) enum Next {
     /// Nothing, because the packet failed before it was processed further.
@@ -53,7 +53,7 @@ pub(crate) enum End {
     Leaf(Next),
 }
 
-/// What ends a sequence of items: the ends of the pass, or a choice.
+/// The end of a sequence of items: the ends of the pass, or a choice.
 pub(crate) enum Stretch {
     Ends(Vec<End>),
     Choice(crate::recorder::Choice),

@@ -335,7 +335,8 @@ fn read(directory: &Path) -> Result<(Campaign, u64), ReadError> {
     }
     let description = read_description(&path)?;
     let path = directory.join(JOURNAL);
-    let journal = fs::read(&path).map_err(|source| ReadError::Io { path: path.clone(), source })?;
+    let journal =
+        input::read(&path).map_err(|source| ReadError::Io { path: path.clone(), source })?;
     let whole = journal.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
     let mut delays = Delays::open(directory.join(DELAYS))?;
     let mut campaign =
@@ -369,8 +370,8 @@ fn read(directory: &Path) -> Result<(Campaign, u64), ReadError> {
 }
 
 fn read_description(path: &Path) -> Result<Description, ReadError> {
-    let text = fs::read_to_string(path)
-        .map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
+    let text =
+        input::read_text(path).map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
     let description: Description = serde_json::from_str(&text).map_err(|error| {
         ReadError::Json { path: path.to_owned(), line: error.line(), cause: error.to_string() }
     })?;

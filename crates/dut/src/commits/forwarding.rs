@@ -1,4 +1,4 @@
-//! What became of the packets that were sent while a pipeline was committed.
+//! The forwarding of the packets that were sent while a pipeline was committed.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ pub(super) struct Packet {
     pub(super) arrived: Option<Duration>,
 }
 
-/// How a commit interrupted the forwarding of packets.
+/// The interruption of forwarding by a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Forwarding {
     /// The time from the request for the commit until the first arrival of a packet that was sent

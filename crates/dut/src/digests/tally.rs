@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::effects::Moment;
 
-/// How many digests of the packets arrived, were lost, or were repeated.
+/// The numbers of digests that arrived, were lost, or were repeated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// The number of packets that were sent.

@@ -3,7 +3,7 @@
 use super::bracket::Bracket;
 use super::time::{Gap, Range};
 
-/// How the rules of one request changed, compared with each other.
+/// A comparison of the times and the order in which the rules of one request changed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Batch {
     /// The time from the first to the last change of a rule. A lower bound of zero means that all
@@ -12,8 +12,8 @@ pub struct Batch {
     /// Whether packets met a partly applied batch: one probe met the new state of a rule, and a
     /// probe that was sent later met the old state of another rule.
     pub is_torn: bool,
-    /// How far the order of the changes agrees with the order of the updates in the request; `None`
-    /// with fewer than two rules.
+    /// The agreement between the order of the changes and the order of the updates in the request;
+    /// `None` with fewer than two rules.
     pub order: Option<Order>,
 }
 

@@ -20,12 +20,12 @@ pub struct Observation {
     pub silence: Silence,
 }
 
-/// What the probes of a request show about its rules.
+/// The changes of a request's rules in the data plane, as its probe packets show them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assessment {
     /// The time from the request to its answer.
     pub answered: Range,
-    /// How each rule changed, in the order of the updates in the request.
+    /// The change of each rule, in the order of the updates in the request.
     pub transitions: Vec<Transition>,
     request: Span,
     answer: Span,

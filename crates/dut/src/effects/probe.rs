@@ -38,7 +38,7 @@ impl Class {
     }
 }
 
-/// What became of a probe: whether and how it arrived.
+/// The fate of a probe packet: whether and how it arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// The probe did not arrive within the time for which it was awaited.
@@ -58,7 +58,7 @@ pub enum Fate {
 pub struct Probe {
     /// The moment at which the probe was sent.
     pub sent: Span,
-    /// What became of the probe.
+    /// Whether and how the probe arrived.
     pub fate: Fate,
 }
 

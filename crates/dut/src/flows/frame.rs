@@ -32,7 +32,7 @@ pub(crate) struct Frame {
     ports: [u16; 2],
 }
 
-/// How a switch treats a packet according to a flow.
+/// The treatment of a packet that a flow asks of the switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Treatment {
     /// The packet leaves by no port.

@@ -42,8 +42,8 @@ pub(crate) struct Shown {
     /// The flow whose actions this flow has after its modification.
     pub(crate) second: EntryNumber,
     pub(crate) inserted: Treatment,
-    /// How packets are treated after the flow's modification; `None` if that looks like the
-    /// treatment before it, or cannot be predicted.
+    /// The treatment of packets after the flow's modification; `None` if packets cannot distinguish
+    /// it from the treatment before the modification, or if it cannot be predicted.
     pub(crate) modified: Option<Treatment>,
 }
 

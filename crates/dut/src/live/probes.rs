@@ -53,11 +53,11 @@ pub struct Flow<E> {
     /// The entry with the action that it has after its modification; `None` if no modification
     /// would change how packets leave the switch.
     pub second: Option<E>,
-    /// How the packet leaves the switch while the entry is not there.
+    /// The outcome of the packet while the entry is not in the switch.
     pub absent: Outcome,
-    /// How the packet leaves the switch after the entry was inserted.
+    /// The outcome of the packet after the entry was inserted.
     pub inserted: Outcome,
-    /// How the packet leaves the switch after the entry was modified.
+    /// The outcome of the packet after the entry was modified.
     pub modified: Outcome,
 }
 
@@ -229,7 +229,7 @@ fn treated(treatment: Treatment) -> Outcome {
     }
 }
 
-/// How a packet leaves the switch before and after an update.
+/// The outcomes of a packet before and after an update.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Expected<'a> {
     pub(super) old: &'a Outcome,

@@ -21,7 +21,7 @@ pub struct Bucket {
     pub burst: f64,
 }
 
-/// What a token bucket did with a packet.
+/// The treatment of a packet by a token bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Treatment {
     /// The packet passed, and took its tokens.
@@ -40,7 +40,7 @@ pub enum Treatment {
 pub struct Offered {
     /// The time at which the packet was sent.
     pub sent: Span,
-    /// What the bucket did with the packet.
+    /// The treatment of the packet by the bucket.
     pub treatment: Treatment,
 }
 

@@ -43,7 +43,7 @@ pub struct MeteredFlow {
     /// The packet. Its last 16 bytes carry the identity of a packet, and the switch must not change
     /// them.
     pub packet: Vec<u8>,
-    /// How the packet leaves the switch if the meter gives it each colour.
+    /// The outcomes of the packet for each colour that the meter may assign.
     pub outcomes: ByColour,
 }
 

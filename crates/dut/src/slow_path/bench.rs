@@ -38,7 +38,7 @@ pub(super) enum Pace {
     Rate(f64),
 }
 
-/// What is sent in a trial: the packet, its direction and its pace.
+/// The load of a trial: the packet, its direction and its pace.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Crossed<'a> {
     pub(super) direction: Direction,
@@ -92,7 +92,7 @@ impl<E> Churn<'_, E> {
     }
 }
 
-/// What a check of the control channel and the interfaces found.
+/// The result of checking the control channel and the interfaces once.
 struct Received {
     has_packets: bool,
     /// Whether the update that was sent last is answered.

@@ -17,7 +17,8 @@ pub struct Crossing {
     /// The number of arrivals per second in each round, while a constant number of packets was in
     /// flight.
     pub rates: Vec<f64>,
-    /// How many packets were sent, lost, reordered and repeated while rates were measured.
+    /// The numbers of packets that were sent, lost, reordered and repeated while rates were
+    /// measured.
     pub counts: Counts,
     /// Whether this program was the limit of the rate in most rounds, because it was hardly ever
     /// idle.
@@ -35,7 +36,7 @@ pub struct Load {
     pub rate: f64,
     /// The times from when packets were due until they arrived, one distribution per round.
     pub delays: Vec<Ordered<Duration>>,
-    /// How many packets were sent, lost, reordered and repeated at this load.
+    /// The numbers of packets that were sent, lost, reordered and repeated at this load.
     pub counts: Counts,
     /// The updates that were made while packets crossed the control channel; `None` if there were
     /// none.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::effects::Moment;
 
-/// How many packets of a trial were sent, lost, reordered and repeated.
+/// The numbers of packets of a trial that were sent, lost, reordered and repeated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// The number of packets that were sent.

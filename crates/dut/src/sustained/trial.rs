@@ -61,7 +61,7 @@ pub(crate) struct Request {
     pub(crate) numbers: Vec<EntryNumber>,
 }
 
-/// What the sender of a trial must do next.
+/// The next step of the sender of a trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Send this request.

@@ -40,7 +40,7 @@ const PHASE: u64 = 150;
 /// The smallest identifier of generated multicast groups and clone sessions.
 pub(super) const FIRST_REPLICATED: u32 = 431;
 
-/// What the updates of a request change.
+/// The entities that the updates of a request change.
 #[derive(Clone, Copy)]
 enum Subjects<'a> {
     /// Entries of a table that contain their action themselves.

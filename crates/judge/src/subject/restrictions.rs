@@ -27,7 +27,7 @@ pub(crate) struct Restriction {
     ids: Vec<u32>,
 }
 
-/// How an entry or an action call violates a constraint.
+/// A violation of a constraint by an entry or an action call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Breach {
     pub(crate) owner: String,

@@ -6,7 +6,7 @@ use protos::config;
 use protos::config::p4_new_type_spec::Representation;
 use protos::config::p4_new_type_translation::SdnType;
 
-/// How controllers write the values of a type that the device translates.
+/// The form in which controllers write the values of a type that the device translates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Translated {
     /// The name of the translated type.

@@ -35,7 +35,7 @@ pub(crate) struct Extent {
     variables: HashMap<DeclarationId, Occurrence>,
 }
 
-/// How an outer type contains an inner type or a type parameter.
+/// The way in which an outer type contains an inner type or a type parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Occurrence {
     /// The constant `b`: the number of levels between the outer type and the deepest occurrence of

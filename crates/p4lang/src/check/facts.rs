@@ -1,5 +1,4 @@
-//! What the checker records about uses of names, calls, tables and instances, for use by later
-//! passes.
+//! The facts about names, calls, tables and instances that the checker records for later passes.
 
 use std::sync::Arc;
 
@@ -184,7 +183,7 @@ pub struct Instance {
     pub implementations: Vec<(DeclarationId, DeclarationId)>,
 }
 
-/// What the checker determines about a table (§14.2).
+/// The facts about a table that the checker determines (§14.2).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TableFacts {
     /// The keys of the table, in order.
@@ -240,9 +239,9 @@ pub struct ActionCallFacts {
     pub arguments: Vec<BoundArgument>,
 }
 
-/// What the checker determines about an entry of a table. The key sets are in the syntax tree, in
-/// `entry.keyset`, which is a tuple if the table has several keys. Conversions of their parts are
-/// recorded in the same way as those of other expressions.
+/// The facts about an entry of a table that the checker determines. The key sets are in the syntax
+/// tree, in `entry.keyset`, which is a tuple if the table has several keys. Conversions of their
+/// parts are recorded in the same way as those of other expressions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EntryFacts {
     /// The action of the entry.

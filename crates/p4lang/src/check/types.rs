@@ -275,7 +275,7 @@ impl Type {
     }
 }
 
-/// For one use of a generic declaration, the types for which its type parameters stand.
+/// The types for which the type parameters of a generic declaration stand in one use of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Bindings(HashMap<DeclarationId, Type>);
 

@@ -6,8 +6,8 @@ use ir::{
     Argument, Block, ExpressionKind, ExternCallee, ExternFunction, Program, StatementKind, Value,
 };
 
-/// In the default actions of all tables with `add_on_miss`, replaces the names of actions in calls
-/// of `add_entry` by the actions. A name that is not in the table's list of actions remains, and
+/// Replaces the names of actions in calls of `add_entry` by the actions, in the default actions of
+/// all tables with `add_on_miss`. A name that is not in the table's list of actions remains, and
 /// such a call adds no entry. The checker refuses such names in source programs.
 pub(super) fn resolve_added_actions(program: &mut Program) {
     for table in program.tables.iter().filter(|table| table.add_on_miss) {

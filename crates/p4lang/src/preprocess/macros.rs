@@ -35,8 +35,8 @@ impl Macro {
 #[derive(Debug, Default)]
 pub(super) struct Macros {
     by_name: HashMap<Symbol, Rc<Macro>>,
-    /// For the index of each symbol, whether the symbol was ever the name of a macro. Most names
-    /// are not macros, and this test is faster than a lookup in a map.
+    /// Whether each symbol, by its index, was ever the name of a macro. Most names are not macros,
+    /// and this test is faster than a lookup in a map.
     seen: Vec<bool>,
     pub(super) counter: u64,
 }

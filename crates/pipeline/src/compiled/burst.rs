@@ -161,8 +161,8 @@ pub(super) struct Owned {
     pub(super) owner: Owner,
 }
 
-/// Where each entry of a packed table stores the address of the separate memory that holds its
-/// counters and timer.
+/// The position in each entry of a packed table of the address of the separate memory that holds
+/// the entry's counters and timer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Owner {
     /// The offset in bytes, in an entry's values, of the address of its counters and timer.

@@ -38,7 +38,7 @@ pub(crate) struct Scratch {
     /// The treatment of packets whose output port has queues of its own.
     pub(crate) at_queues: AtQueues,
     random: ChaCha8Rng,
-    /// How many random numbers packets have drawn.
+    /// The number of random numbers that packets have drawn.
     pub(crate) drawn: u64,
     /// Values that are no longer used, whose memory later values of their types can reuse.
     spare: Vec<(TypeId, Value)>,
@@ -58,7 +58,7 @@ pub(crate) struct Scratch {
 #[derive(Debug)]
 pub(super) struct Randomness {
     random: ChaCha8Rng,
-    /// How many random numbers packets have drawn.
+    /// The number of random numbers that packets have drawn.
     drawn: u64,
 }
 

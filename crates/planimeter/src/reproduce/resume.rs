@@ -100,7 +100,7 @@ impl Records {
     pub(super) fn of_run(directory: &RunDirectory, options: Options) -> Result<Self, Failure> {
         let own = Self::new(directory.path(), options);
         let shown = directory.path().display();
-        let text = std::fs::read(own.folder.join(CONDITIONS)).map_err(|error| {
+        let text = input::read(&own.folder.join(CONDITIONS)).map_err(|error| {
             Failure::input(format!(
                 "no measurement in {shown} can be resumed ({error}); start a new run without --resume"
             ))
@@ -120,7 +120,7 @@ impl Records {
 
     /// Returns the recorded result of an experiment, or `None` if the experiment is not complete.
     pub(super) fn read(&self, experiment: Experiment) -> Option<Measured> {
-        let text = std::fs::read(self.file(experiment)?).ok()?;
+        let text = input::read(&self.file(experiment)?).ok()?;
         serde_json::from_slice(&text).ok()
     }
 

@@ -139,7 +139,7 @@ fn judge_by(claim: &Claim, decider: Decider, run: &Run<'_>) -> Option<Judged> {
     Some(Judged { verdict, system: Some(decider.system), parts })
 }
 
-/// How the measured figures agree with the parts of a claim.
+/// The agreement of the measured figures with the parts of a claim.
 #[derive(Default)]
 struct Agreements {
     all: Vec<Agreement>,

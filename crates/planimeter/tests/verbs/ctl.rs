@@ -317,7 +317,8 @@ fn an_interrupt_ends_a_command_that_waits() {
         let ended = child.wait().expect("it ends");
         drop(held);
         assert_eq!(ended.code(), Some(130), "{words:?}");
-        assert!(asked.elapsed() < Duration::from_secs(1), "{words:?}: {:?}", asked.elapsed());
+        // Without the signal, the command would wait for ever.
+        assert!(asked.elapsed() < Duration::from_secs(10), "{words:?}: {:?}", asked.elapsed());
     }
 }
 

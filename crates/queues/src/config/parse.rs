@@ -15,11 +15,11 @@ use std::num::{NonZeroU32, NonZeroU64};
 pub struct ConfigError {
     /// The faulty line.
     pub line: String,
-    /// What is wrong with the line.
+    /// The problem with the line.
     pub problem: Problem,
 }
 
-/// What is wrong with a line of a configuration, or with a configuration.
+/// A problem with a line of a configuration, or with the whole configuration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {

@@ -77,7 +77,7 @@ pub(super) fn prove(
     Ok(Some(proof))
 }
 
-/// What is known of the passes that begin at one entrance.
+/// The results for the passes that begin at one entrance.
 #[derive(Debug, Default)]
 struct Passes {
     layouts: usize,

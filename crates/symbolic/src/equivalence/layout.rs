@@ -30,7 +30,8 @@ pub(super) struct Sent {
     next: Option<NextPass>,
 }
 
-/// What the next pass of a packet gets beside the packet's bytes and port.
+/// The start of the next pass of a packet: its entrance, and the values that the pass receives in
+/// addition to the packet's bytes and port.
 pub(super) struct NextPass {
     pub(super) entrance: Entrance,
     /// The metadata that the pass before it has left.

@@ -40,7 +40,7 @@ pub(crate) struct Times {
     /// The conditions under which an entry gets the timeout of a profile, each with the profile's
     /// number.
     pub(crate) uses: Vec<(Term, u32)>,
-    /// For each lookup, the condition that an entry with a timeout is looked up exactly when the
+    /// The conditions, one per lookup, that an entry with a timeout is looked up exactly when the
     /// timeout ends or one second earlier. At these times, a switch that rounds or compares wrongly
     /// behaves differently.
     pub(crate) edges: Vec<Term>,
@@ -161,13 +161,13 @@ impl Executor<'_> {
         match function {
             ExternFunction::RestartExpireTimer => self.start_timer(&lookup, on, None),
             ExternFunction::SetEntryExpireTime => {
-                let timeout = self.timeout(state, call, (0, on))?;
+                let timeout = self.timeout(state, call, 0, on)?;
                 self.start_timer(&lookup, on, Some(timeout));
             }
             ExternFunction::SetEntryExpireTimeIf => {
                 let condition = self.input(state, call, 0)?;
                 let on = self.terms.and(on, condition);
-                let timeout = self.timeout(state, call, (1, on))?;
+                let timeout = self.timeout(state, call, 1, on)?;
                 self.start_timer(&lookup, on, Some(timeout));
             }
             ExternFunction::UpdateExpireInfo => {
@@ -176,7 +176,7 @@ impl Executor<'_> {
                 self.start_timer(&lookup, on, None);
                 let sets = self.input(state, call, 1)?;
                 let on = self.terms.and(on, sets);
-                let timeout = self.timeout(state, call, (2, on))?;
+                let timeout = self.timeout(state, call, 2, on)?;
                 self.start_timer(&lookup, on, Some(timeout));
             }
             other => return Err(unsupported(format!("a call of `{other}`"))),
@@ -190,7 +190,8 @@ impl Executor<'_> {
         &mut self,
         state: &State,
         call: &Call<'_>,
-        (position, on): (usize, Term),
+        position: usize,
+        on: Term,
     ) -> Result<(), Stop> {
         let Some(lookup) = self.timed_lookup() else { return Ok(()) };
         let timeout = match call.arguments.get(position) {
@@ -198,7 +199,7 @@ impl Executor<'_> {
                 seconds: self.terms.zero(SECONDS_BITS),
                 is_unknown: self.terms.truth(false),
             },
-            Some(_) => self.timeout(state, call, (position, on))?,
+            Some(_) => self.timeout(state, call, position, on)?,
         };
         self.start_timer(&lookup, on, Some(timeout));
         Ok(())
@@ -206,17 +207,12 @@ impl Executor<'_> {
 
     /// Returns whether a table's entry with these keys has expired when a packet looks it up under
     /// the condition `on`.
-    pub(super) fn expired(
-        &mut self,
-        on: Term,
-        (id, table): (TableId, &Table),
-        keys: &[Term],
-    ) -> Term {
-        match self.timer(on, (id, table), keys) {
+    pub(super) fn expired(&mut self, on: Term, id: TableId, table: &Table, keys: &[Term]) -> Term {
+        match self.timer(on, id, table, keys) {
             None => self.terms.truth(false),
             Some(timer) => {
                 let conditions = [on, timer.ends];
-                self.prefer_edge(&conditions, timer.is_new, (timer.idle, timer.limit));
+                self.prefer_edge(&conditions, timer.is_new, timer.idle, timer.limit);
                 timer.is_over
             }
         }
@@ -224,13 +220,8 @@ impl Executor<'_> {
 
     /// Returns whether a table's entry with these keys has expired when packets arrive that satisfy
     /// the condition `on`. In contrast to [`Self::expired`], the packets do not look it up.
-    pub(super) fn is_gone(
-        &mut self,
-        on: Term,
-        (id, table): (TableId, &Table),
-        keys: &[Term],
-    ) -> Term {
-        match self.timer(on, (id, table), keys) {
+    pub(super) fn is_gone(&mut self, on: Term, id: TableId, table: &Table, keys: &[Term]) -> Term {
+        match self.timer(on, id, table, keys) {
             None => self.terms.truth(false),
             Some(timer) => timer.is_over,
         }
@@ -243,12 +234,7 @@ impl Executor<'_> {
 
     /// Returns the timer of a table's entry with these keys, which packets need that satisfy the
     /// condition `on`. Returns `None` if no time has passed since a timer started.
-    fn timer(
-        &mut self,
-        on: Term,
-        (id, table): (TableId, &Table),
-        keys: &[Term],
-    ) -> Option<EntryTimer> {
+    fn timer(&mut self, on: Term, id: TableId, table: &Table, keys: &[Term]) -> Option<EntryTimer> {
         let no = self.terms.truth(false);
         let of_table = self.clock.starts.iter().filter(|start| start.table == id);
         let starts: Vec<TimerStart> = of_table.cloned().collect();
@@ -305,7 +291,7 @@ impl Executor<'_> {
     /// Records that a test should preferably look up an entry when its timeout ends, or one second
     /// earlier. Only packets that satisfy all conditions, and that have not started the timer
     /// themselves, are concerned.
-    fn prefer_edge(&mut self, conditions: &[Term], is_new: Term, (idle, limit): (Term, Term)) {
+    fn prefer_edge(&mut self, conditions: &[Term], is_new: Term, idle: Term, limit: Term) {
         let mut concerned = self.terms.all(conditions);
         let is_old = self.terms.not(is_new);
         concerned = self.terms.and(concerned, is_old);
@@ -346,7 +332,8 @@ impl Executor<'_> {
         &mut self,
         state: &State,
         call: &Call<'_>,
-        (position, on): (usize, Term),
+        position: usize,
+        on: Term,
     ) -> Result<Timeout, Stop> {
         let profile = self.input(state, call, position)?;
         let (profiles, is_unknown) = self.profiles(profile);

@@ -145,7 +145,8 @@ impl Executor<'_> {
         &mut self,
         state: &State,
         of: &Expression,
-        (saturated, wrapped): (Term, Term),
+        saturated: Term,
+        wrapped: Term,
     ) {
         if self.boundaries.is_some() {
             let differ = self.terms.not_equal(saturated, wrapped);

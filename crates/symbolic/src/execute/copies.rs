@@ -8,7 +8,7 @@ use ir::Architecture;
 /// The width in bits of the numbers of clone sessions and multicast groups.
 const NUMBER: u32 = 32;
 
-/// What a copy is made for.
+/// The purpose of a copy of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum CopyTo {
     /// The clone session with this number.

@@ -1,4 +1,4 @@
-//! What becomes of packets: how they leave the program, and which copies of them are made.
+//! The outcomes of packets: how a packet leaves the program, and which copies of it are made.
 
 use super::Emitted;
 use crate::packet::Packet;
@@ -11,7 +11,7 @@ pub(crate) struct End {
     pub(crate) fate: Fate,
 }
 
-/// What becomes of a packet.
+/// The outcome of a packet.
 pub(crate) enum Fate {
     /// The packet is dropped.
     Dropped,

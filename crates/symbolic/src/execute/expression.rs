@@ -108,7 +108,7 @@ impl Executor<'_> {
                 })
             }
             ExpressionKind::Binary(operator, left, right) => {
-                self.binary(state, expression, *operator, (left, right))
+                self.binary(state, expression, *operator, left, right)
             }
             ExpressionKind::Slice { operand, high, low } => {
                 let operand = self.scalar(state, operand)?;
@@ -218,7 +218,8 @@ impl Executor<'_> {
         state: &State,
         expression: &Expression,
         operator: BinaryOperator,
-        (left, right): (&Expression, &Expression),
+        left: &Expression,
+        right: &Expression,
     ) -> Result<Term, Stop> {
         use BinaryOperator as Op;
         let signed = self.is_signed(left) || self.is_integer(left) && self.is_signed(right);
@@ -296,7 +297,7 @@ impl Executor<'_> {
             Op::SaturatingSubtract => terms.subtract(left, right),
             _ => return Ok(result),
         };
-        self.saturated_at(state, expression, (result, wrapped));
+        self.saturated_at(state, expression, result, wrapped);
         Ok(result)
     }
 

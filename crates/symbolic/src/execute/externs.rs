@@ -34,7 +34,7 @@ impl Executor<'_> {
     ) -> Result<Outcomes, Stop> {
         match call.callee {
             ExternCallee::Method { instance, method } => {
-                self.call_method(&mut state, call, *instance, (method, location))?;
+                self.call_method(&mut state, call, *instance, method, location)?;
                 Ok(Outcomes::next(state))
             }
             ExternCallee::Function(
@@ -187,7 +187,8 @@ impl Executor<'_> {
         state: &mut State,
         call: &Call<'_>,
         id: ExternId,
-        (method, location): (&ExternMethod, Option<Location>),
+        method: &ExternMethod,
+        location: Option<Location>,
     ) -> Result<(), Stop> {
         let program = self.program;
         let instance = program.externs.get(id.index()).ok_or_else(|| unsupported("an extern"))?;
@@ -215,9 +216,7 @@ impl Executor<'_> {
             }
             (ExternType::V1Register, ExternMethod::Write) => self.write_register(state, call, id),
             (ExternType::V1Checksum16, ExternMethod::Get) => self.checksum_unit(state, call),
-            (_, method) => {
-                self.call_portable_method(state, call, (id, instance), (method, location))
-            }
+            (_, method) => self.call_portable_method(state, call, id, instance, (method, location)),
         }
     }
 

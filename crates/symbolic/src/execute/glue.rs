@@ -1,5 +1,5 @@
-//! What architectures do between the blocks of a package ([`architectures`]): assignments of
-//! metadata, and rules that decide where a packet goes, as terms.
+//! Translates to terms the rules of an architecture between the blocks of a package
+//! ([`architectures`]): assignments of metadata, and the decision where a packet goes.
 
 use super::{Executor, Fill};
 use crate::state::{Special, State};
@@ -36,7 +36,7 @@ pub(super) struct Destination {
     pub(super) nowhere: Option<Term>,
 }
 
-/// What the rules of an architecture decide about packets, as conditions.
+/// The conditions under which the rules of an architecture drop, repeat or send a packet.
 pub(super) struct Decisions {
     pub(super) dropped: Option<Term>,
     pub(super) resubmitted: Option<Term>,

@@ -53,7 +53,7 @@ impl Executor<'_> {
         let max = self.input(state, call, 4)?;
         let max = self.terms.resize(max, 64);
         let holds = self.terms.truth(true);
-        let hash = self.hash_of_argument(state, call, (3, &algorithm), holds)?;
+        let hash = self.hash_of_argument(state, call, 3, &algorithm, holds)?;
         let Some(hash) = hash else {
             let unknown = self.unknown(64);
             return self.output(state, call, 0, unknown);
@@ -96,7 +96,7 @@ impl Executor<'_> {
         let Some(algorithm) = self.member(call, 3).map(str::to_owned) else {
             return Err(unsupported("a checksum by an algorithm that is no constant"));
         };
-        let Some(computed) = self.hash_of_argument(state, call, (1, &algorithm), runs)? else {
+        let Some(computed) = self.hash_of_argument(state, call, 1, &algorithm, runs)? else {
             return self.unknown_checksum(state, call, runs, verifies);
         };
         let found = self.input(state, call, 2)?;
@@ -171,7 +171,7 @@ impl Executor<'_> {
     /// Executes `Checksum16.get(data)`, the Internet checksum.
     pub(crate) fn checksum_unit(&mut self, state: &mut State, call: &Call<'_>) -> Result<(), Stop> {
         let holds = self.terms.truth(true);
-        let hash = self.hash_of_argument(state, call, (0, "csum16"), holds)?;
+        let hash = self.hash_of_argument(state, call, 0, "csum16", holds)?;
         let hash = hash.ok_or_else(|| unsupported("a checksum of these data"))?;
         if let Some(place) = call.result {
             let place = self.locate(state, place)?;
@@ -186,7 +186,8 @@ impl Executor<'_> {
         &mut self,
         state: &State,
         call: &Call<'_>,
-        (position, algorithm): (usize, &str),
+        position: usize,
+        algorithm: &str,
         when: Term,
     ) -> Result<Option<Term>, Stop> {
         let Some(inputs) = self.inputs_of_argument(state, call, position, when)? else {

@@ -339,14 +339,15 @@ impl Executor<'_> {
                 for member in self.shapes.fields(place.type_id) {
                     self.set_header(
                         state,
-                        (member.type_id, offset + member.offset),
+                        member.type_id,
+                        offset + member.offset,
                         one.condition,
                         valid,
                     );
                 }
                 continue;
             }
-            let change = self.set_header(state, (place.type_id, offset), one.condition, valid);
+            let change = self.set_header(state, place.type_id, offset, one.condition, valid);
             let before = state.special(Special::LengthChange);
             let after = self.terms.add(before, change);
             state.set_special(Special::LengthChange, after);
@@ -363,7 +364,8 @@ impl Executor<'_> {
     fn set_header(
         &mut self,
         state: &mut State,
-        (type_id, offset): (TypeId, usize),
+        type_id: TypeId,
+        offset: usize,
         condition: Term,
         valid: bool,
     ) -> Term {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// The largest number of layouts that a packet may have.
 const MAXIMUM_LAYOUTS: usize = 64;
-/// The number of conflicts after which the solver gives up, and a condition counts as satisfiable.
+/// The number of conflicts after which the solver stops, and a condition counts as satisfiable.
 const CONFLICTS: u64 = 2_000;
 
 /// A layout of a packet that a deparser writes: the bits that are emitted under a condition.

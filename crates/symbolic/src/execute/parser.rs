@@ -55,7 +55,7 @@ impl Executor<'_> {
                 self.cut(state.guard, "a loop of the parser without an end in sight", location);
                 continue;
             }
-            let after = self.parser_state((id, parser), &point, state, &mut waiting);
+            let after = self.parser_state(id, parser, &point, state, &mut waiting);
             outcomes.add(&mut self.terms, after);
         }
         outcomes
@@ -102,7 +102,8 @@ impl Executor<'_> {
     /// Executes the statements of a parser state, and its transition.
     fn parser_state(
         &mut self,
-        (id, parser): (ParserId, &Parser),
+        id: ParserId,
+        parser: &Parser,
         point: &Point,
         state: State,
         waiting: &mut BTreeMap<Point, State>,
@@ -202,7 +203,7 @@ impl Executor<'_> {
                 [KeySet::ValueSet(_)] => all = self.in_value_set(state),
                 key_sets => {
                     for ((subject, value), set) in subjects.iter().zip(&values).zip(key_sets) {
-                        let matches = self.in_key_set(state, (subject, value), set)?;
+                        let matches = self.in_key_set(state, subject, value, set)?;
                         all = self.terms.and(all, matches);
                     }
                 }
@@ -221,7 +222,8 @@ impl Executor<'_> {
     fn in_key_set(
         &mut self,
         state: &State,
-        (subject, value): (&Expression, &[Term]),
+        subject: &Expression,
+        value: &[Term],
         set: &KeySet<Expression>,
     ) -> Result<Term, Stop> {
         let number = || match value {

@@ -142,7 +142,7 @@ impl Executor<'_> {
         let [headers, metadata, _] = blocks::arguments::<3>(values)?;
         numbers.parser_error = state.special(Special::ParserError);
         self.errors.push((state.guard, numbers.parser_error));
-        let after = self.pre_control(blocks, state, (&headers, metadata), &numbers)?;
+        let after = self.pre_control(blocks, state, &headers, metadata, &numbers)?;
         let Some((state, metadata)) = after else { return Ok(()) };
 
         let values = vec![
@@ -161,7 +161,7 @@ impl Executor<'_> {
             return Ok(());
         };
         let [_, _, says] = blocks::arguments::<3>(values)?;
-        self.after_main(&state, (&says, control.types[3]), pass, agenda)
+        self.after_main(&state, &says, control.types[3], pass, agenda)
     }
 
     /// Runs the pre control on copies of the headers and metadata, of which only the metadata are
@@ -170,7 +170,8 @@ impl Executor<'_> {
         &mut self,
         blocks: &Blocks,
         state: State,
-        (headers, metadata): (&[Term], Vec<Term>),
+        headers: &[Term],
+        metadata: Vec<Term>,
         numbers: &Numbers,
     ) -> Result<Option<(State, Vec<Term>)>, Unsupported> {
         let Some(pre) = &blocks.pre else { return Ok(Some((state, metadata))) };
@@ -201,7 +202,8 @@ impl Executor<'_> {
     fn after_main(
         &mut self,
         state: &State,
-        (says, type_id): (&[Term], TypeId),
+        says: &[Term],
+        type_id: TypeId,
         pass: &Pass,
         agenda: &mut Agenda,
     ) -> Result<(), Unsupported> {
@@ -224,7 +226,7 @@ impl Executor<'_> {
             let number = state.special(Special::CloneSession);
             let member = self.copied(mirrored, CopyTo::Session(number));
             self.events.push((Event::Clone, mirrored));
-            self.assume_session_to_cpu((mirrored, number), member);
+            self.assume_session_to_cpu(mirrored, number, member);
             let guard = self.terms.and(mirrored, member.exists);
             agenda.ends.push(End { guard, fate: sent(member.port) });
         }

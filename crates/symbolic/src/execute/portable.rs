@@ -128,7 +128,7 @@ impl Executor<'_> {
                 self.terms.not(resubmits)
             }
             _ => {
-                let port = self.field_of_argument(state, call, (1, MetadataField::EgressPort))?;
+                let port = self.field_of_argument(state, call, 1, MetadataField::EgressPort)?;
                 let width = self.terms.width_of(port);
                 let recirculates = self.terms.number(width, PSA_PORT_RECIRCULATE.into());
                 self.terms.equal(port, recirculates)
@@ -139,7 +139,7 @@ impl Executor<'_> {
 
     /// Returns whether a field of the metadata in the call's first argument is set.
     fn flag(&mut self, state: &State, call: &Call<'_>, field: MetadataField) -> Result<Term, Stop> {
-        let number = self.field_of_argument(state, call, (0, field))?;
+        let number = self.field_of_argument(state, call, 0, field)?;
         let zero = self.terms.zero(self.terms.width_of(number));
         Ok(self.terms.not_equal(number, zero))
     }
@@ -149,7 +149,8 @@ impl Executor<'_> {
         &mut self,
         state: &State,
         call: &Call<'_>,
-        (position, field): (usize, MetadataField),
+        position: usize,
+        field: MetadataField,
     ) -> Result<Term, Stop> {
         let Some(Argument::In(expression)) = call.arguments.get(position) else {
             return Err(unsupported("metadata of this kind as an argument"));
@@ -223,11 +224,7 @@ impl Executor<'_> {
 
     /// Assumes that the clone session to the control plane exists, as it does in a switch that has
     /// not been configured. A test whose packet uses this session configures it all the same.
-    pub(super) fn assume_session_to_cpu(
-        &mut self,
-        (copied, session): (Term, Term),
-        member: Member,
-    ) {
+    pub(super) fn assume_session_to_cpu(&mut self, copied: Term, session: Term, member: Member) {
         let width = self.terms.width_of(session);
         let to_cpu = self.terms.number(width, SESSION_TO_CPU);
         let is_to_cpu = self.terms.equal(session, to_cpu);
@@ -249,7 +246,8 @@ impl Executor<'_> {
         &mut self,
         state: &mut State,
         call: &Call<'_>,
-        (id, instance): (ExternId, &ExternInstance),
+        id: ExternId,
+        instance: &ExternInstance,
         (method, location): (&ExternMethod, Option<Location>),
     ) -> Result<(), Stop> {
         use ExternMethod as Method;

@@ -214,11 +214,11 @@ impl Executor<'_> {
             }
             Entrance::ClonedAtIngress => {
                 let carried = EgressCarried::ClonedAtIngress(self.carried(egress[4])?);
-                return Ok(self.first_egress(&packet, port, ("CLONE_I2E", carried)));
+                return Ok(self.first_egress(&packet, port, "CLONE_I2E", carried));
             }
             Entrance::ClonedAtEgress => {
                 let carried = EgressCarried::ClonedAtEgress(self.carried(egress[5])?);
-                return Ok(self.first_egress(&packet, port, ("CLONE_E2E", carried)));
+                return Ok(self.first_egress(&packet, port, "CLONE_E2E", carried));
             }
         };
         let guard = self.terms.truth(true);
@@ -230,7 +230,8 @@ impl Executor<'_> {
         &mut self,
         packet: &Packet,
         port: Term,
-        (path, carried): (&str, EgressCarried),
+        path: &str,
+        carried: EgressCarried,
     ) -> Pass {
         let mut first = self.empty_egress(carried, packet);
         first.guard = self.terms.truth(true);
@@ -303,7 +304,7 @@ impl Executor<'_> {
         let LeftByIngress { decisions, clone, class_of_service, normal, .. } = left;
 
         if let Some(clone) = clone {
-            self.clone_received(clone, left.cloned, (&packet, number), agenda);
+            self.clone_received(clone, left.cloned, &packet, number, agenda);
         }
         if let Some(guard) = decisions.dropped {
             agenda.ends.push(End { guard, fate: Fate::Dropped });
@@ -351,7 +352,8 @@ impl Executor<'_> {
         &mut self,
         clone: (Term, Term),
         cloned: Vec<Term>,
-        (packet, number): (&Packet, u32),
+        packet: &Packet,
+        number: u32,
         agenda: &mut Agenda,
     ) {
         let carried = EgressCarried::ClonedAtIngress(cloned.clone());
@@ -478,7 +480,7 @@ impl Executor<'_> {
     ) -> Egress {
         let member = self.copied(guard, CopyTo::Session(session));
         self.events.push((Event::Clone, guard));
-        self.assume_session_to_cpu((guard, session), member);
+        self.assume_session_to_cpu(guard, session, member);
         let mut copy = self.empty_egress(carried, packet);
         copy.guard = self.terms.and(guard, member.exists);
         copy.port = member.port;
@@ -584,13 +586,14 @@ impl Executor<'_> {
                 self.enter_egress(&copy, &deparsed, agenda)?;
             }
         }
-        self.after_egress((port, number), &decisions, (&deparsed, &recirculated), agenda)
+        self.after_egress(port, number, &decisions, (&deparsed, &recirculated), agenda)
     }
 
     /// Drops, recirculates or transmits packets that leave egress.
     fn after_egress(
         &mut self,
-        (port, number): (Term, u32),
+        port: Term,
+        number: u32,
         decisions: &Decisions,
         (deparsed, recirculated): (&Deparsed<'_>, &[Term]),
         agenda: &mut Agenda,
@@ -605,7 +608,7 @@ impl Executor<'_> {
                 let at = (guard, Entrance::Recirculated);
                 self.end_before(at, (port, recirculated.to_vec()), deparsed, agenda);
             } else {
-                self.recirculate((guard, port), number, (deparsed, recirculated), agenda)?;
+                self.recirculate(guard, port, number, (deparsed, recirculated), agenda)?;
             }
         }
         let guard = decisions.otherwise;
@@ -625,7 +628,8 @@ impl Executor<'_> {
     /// Adds passes through ingress for a recirculated packet, one for each layout.
     fn recirculate(
         &mut self,
-        (guard, port): (Term, Term),
+        guard: Term,
+        port: Term,
         number: u32,
         (deparsed, recirculated): (&Deparsed<'_>, &[Term]),
         agenda: &mut Agenda,

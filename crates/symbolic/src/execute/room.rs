@@ -1,10 +1,10 @@
 //! The number of entries in tables, and the entries for which a table has no room.
 //!
-//! A table takes as many entries as its property `size` says, of the control plane and of packets
-//! together. An entry that a packet adds to a full table is not added (`ADD_ENTRY_NOT_DONE` in
-//! PNA). How full a table is when the first packet arrives is an input. A test fills a table if
-//! that takes few entries. Where it takes many, or where no size is declared, packets that find no
-//! room are followed, too, but no test shows them.
+//! The property `size` of a table limits the number of its entries, whether the control plane or a
+//! packet has added them. An entry that a packet adds to a full table is not added
+//! (`ADD_ENTRY_NOT_DONE` in PNA). How full a table is when the first packet arrives is an input. A
+//! test fills a table if that takes few entries. Where it takes many, or where no size is declared,
+//! packets that find no room are followed, too, but no test shows them.
 
 use super::table::Lookup;
 use super::written::has_exact_keys;
@@ -25,7 +25,7 @@ const ENOUGH: u64 = 1 << 32;
 /// entries do not overflow.
 const LARGEST: u64 = 1 << 62;
 
-/// How full a table is to which packets add entries.
+/// The occupancy of a table to which packets add entries.
 #[derive(Clone, Debug)]
 pub(crate) struct Room {
     /// The number of entries that the table has when the first packet arrives.
@@ -38,10 +38,10 @@ pub(crate) struct Room {
 
 impl Executor<'_> {
     /// Returns whether a table is full when packets that satisfy the condition `on` add an entry.
-    pub(super) fn is_full(&mut self, on: Term, (id, table): (TableId, &Table)) -> Term {
+    pub(super) fn is_full(&mut self, on: Term, id: TableId, table: &Table) -> Term {
         let left = self.room_of(id, table);
-        let added = self.entries_of_packets(on, (id, table));
-        let gone = self.expired_entries(on, (id, table));
+        let added = self.entries_of_packets(on, id, table);
+        let gone = self.expired_entries(on, id, table);
         let left = self.terms.add(left, gone);
         let is_full = self.terms.less_or_equal(left, added);
         let refused = self.terms.and(on, is_full);
@@ -116,14 +116,14 @@ impl Executor<'_> {
 
     /// Returns the number of entries in a table that packets have added and that have not expired
     /// when packets that satisfy the condition `on` arrive.
-    fn entries_of_packets(&mut self, on: Term, (id, table): (TableId, &Table)) -> Term {
+    fn entries_of_packets(&mut self, on: Term, id: TableId, table: &Table) -> Term {
         let added = self.added_to(id);
         let (zero, one) = self.zero_and_one();
         let mut count = zero;
         for (position, (when, keys)) in added.iter().enumerate() {
             let mut is_there = *when;
             if self.expires(table) {
-                let gone = self.is_gone(on, (id, table), keys);
+                let gone = self.is_gone(on, id, table, keys);
                 let stays = self.terms.not(gone);
                 is_there = self.terms.and(is_there, stays);
                 // An entry that was added again, after it had expired, counts once.
@@ -142,7 +142,7 @@ impl Executor<'_> {
 
     /// Returns the number of entries of the control plane in a table that have expired when packets
     /// that satisfy the condition `on` arrive.
-    fn expired_entries(&mut self, on: Term, (id, table): (TableId, &Table)) -> Term {
+    fn expired_entries(&mut self, on: Term, id: TableId, table: &Table) -> Term {
         let (zero, one) = self.zero_and_one();
         let mut count = zero;
         if !self.expires(table) {
@@ -154,7 +154,7 @@ impl Executor<'_> {
         let mut known: Vec<(Term, &Lookup)> = Vec::new();
         for lookup in &lookups {
             let hit = self.terms.and(lookup.on, lookup.hit);
-            let mut gone = self.is_gone(on, (id, table), &lookup.keys);
+            let mut gone = self.is_gone(on, id, table, &lookup.keys);
             // An entry that a packet has added for the key replaces the one that has expired.
             for (when, keys) in &added {
                 let same = self.same_keys(table, keys, &lookup.keys);

@@ -57,10 +57,10 @@ impl Executor<'_> {
             StatementKind::If { condition, then, otherwise } => {
                 let condition = self.scalar(&state, condition)?;
                 let sides = [(condition, then, 1)];
-                Ok(self.branch(&state, location, &sides, (otherwise, 0)))
+                Ok(self.branch(&state, location, &sides, otherwise, 0))
             }
             StatementKind::Switch { subject, cases, default } => {
-                self.switch(&state, location, subject, (cases, default))
+                self.switch(&state, location, subject, cases, default)
             }
             StatementKind::For { before_condition, condition, update, body } => {
                 self.repeat(state, location, (before_condition, condition, update, body))
@@ -171,7 +171,8 @@ impl Executor<'_> {
         state: &State,
         location: Option<Location>,
         sides: &[(Term, &Block, usize)],
-        (otherwise, number): (&Block, usize),
+        otherwise: &Block,
+        number: usize,
     ) -> Outcomes {
         let mut outcomes = Outcomes::default();
         let mut left = Some(state.clone());
@@ -184,7 +185,7 @@ impl Executor<'_> {
             let not = self.terms.not(*condition);
             if let Some(taken) = state.when(&mut self.terms, *condition) {
                 let guard = taken.guard;
-                let next = self.side(&mut outcomes, taken, block, (location, *number));
+                let next = self.side(&mut outcomes, taken, block, location, *number);
                 all_continue &= next.as_ref().is_some_and(|next| next.guard == guard);
                 joined.push((*condition, next));
             }
@@ -193,7 +194,7 @@ impl Executor<'_> {
         let mut next = match left {
             Some(state) => {
                 let guard = state.guard;
-                let next = self.side(&mut outcomes, state, otherwise, (location, number));
+                let next = self.side(&mut outcomes, state, otherwise, location, number);
                 all_continue &= next.as_ref().is_some_and(|next| next.guard == guard);
                 next
             }
@@ -217,7 +218,8 @@ impl Executor<'_> {
         outcomes: &mut Outcomes,
         state: State,
         block: &Block,
-        (location, number): (Option<Location>, usize),
+        location: Option<Location>,
+        number: usize,
     ) -> Option<State> {
         if let Some(location) = location {
             self.goals.reach(&Key::Side(location, number), state.guard);
@@ -231,7 +233,8 @@ impl Executor<'_> {
         state: &State,
         location: Option<Location>,
         subject: &Expression,
-        (cases, default): (&[SwitchCase], &Block),
+        cases: &[SwitchCase],
+        default: &Block,
     ) -> Result<Outcomes, Stop> {
         let found = self.value(state, subject)?;
         let mut sides = Vec::with_capacity(cases.len());
@@ -244,7 +247,7 @@ impl Executor<'_> {
             }
             sides.push((any, &case.body, position + 1));
         }
-        Ok(self.branch(state, location, &sides, (default, 0)))
+        Ok(self.branch(state, location, &sides, default, 0))
     }
 
     fn label(&mut self, subject: &Expression, value: &Value) -> Result<Vec<Term>, Stop> {

@@ -69,11 +69,11 @@ pub(super) struct Chosen {
 #[derive(Debug, Default)]
 pub(crate) struct Configured {
     entries: BTreeMap<Use, (Term, Chosen)>,
-    /// For each table, by its name in the first program: the number of entries that it has when the
-    /// first packet arrives, and an input for the number of further entries.
+    /// The number of entries of a table when the first packet arrives, and an input for the number
+    /// of further entries. The key is the table's name in the first program.
     pub(super) numbers: BTreeMap<String, (Term, Term)>,
-    /// For two keys of a table, whether one entry matches both. The table has the name that it has
-    /// in the first program.
+    /// The condition that one entry of a table matches two keys. The key of the map is the table's
+    /// name in the first program, with the two keys.
     pub(super) shared: BTreeMap<(String, [Vec<Term>; 2]), Term>,
     pub(super) members: BTreeMap<CopyTo, Member>,
 }
@@ -138,10 +138,10 @@ impl Executor<'_> {
             }
             let Some(mut here) = state.when(&mut self.terms, runs) else { continue };
             self.goals.reach(&Key::Action(id, position), here.guard);
-            let arguments = self.choose_arguments(hit, (&entry, &default), position);
+            let arguments = self.choose_arguments(hit, &entry, &default, position);
             self.meter_results(&mut here, table, hit)?;
             let guard = here.guard;
-            let after = self.run_action(here, (reference, position), &arguments)?;
+            let after = self.run_action(here, reference, position, &arguments)?;
             let Some(mut after) = outcomes.absorb(&mut self.terms, after) else {
                 all_continue = false;
                 continue;
@@ -245,7 +245,7 @@ impl Executor<'_> {
         if is_free {
             self.note_idle(state.guard, table, lookup.hit);
         }
-        let expired = self.expired(state.guard, (id, table), &lookup.keys);
+        let expired = self.expired(state.guard, id, table, &lookup.keys);
         let (found, entry) = self.with_writes(&mut lookup, in_source)?;
         let remains = self.terms.not(expired);
         let hit = self.terms.and(found, remains);
@@ -534,7 +534,8 @@ impl Executor<'_> {
     fn choose_arguments(
         &mut self,
         hit: Term,
-        (entry, default): (&Chosen, &Chosen),
+        entry: &Chosen,
+        default: &Chosen,
         position: usize,
     ) -> Vec<Term> {
         let of = |chosen: &Chosen| chosen.data.get(position).cloned().unwrap_or_default();
@@ -549,7 +550,8 @@ impl Executor<'_> {
     fn run_action(
         &mut self,
         state: State,
-        (reference, position): (&ir::ActionReference, usize),
+        reference: &ir::ActionReference,
+        position: usize,
         arguments: &[Term],
     ) -> Result<Outcomes, Stop> {
         let program = self.program;
@@ -575,7 +577,7 @@ impl Executor<'_> {
             Ok(executor.block(state, &action.body))
         })?;
         let after = self.after_call(after);
-        self.record_change(action, (position, arguments), &after);
+        self.record_change(action, position, arguments, &after);
         outcomes.add(&mut self.terms, after);
         Ok(outcomes)
     }

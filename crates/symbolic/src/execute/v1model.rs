@@ -115,7 +115,7 @@ impl Executor<'_> {
                 continue;
             }
             match pass {
-                Pass::Ingress(pass) => self.ingress(&blocks, pass, (port, &mut agenda))?,
+                Pass::Ingress(pass) => self.ingress(&blocks, pass, port, &mut agenda)?,
                 Pass::Egress(pass) => self.egress(&blocks, *pass, &mut agenda)?,
             }
         }
@@ -168,7 +168,8 @@ impl Executor<'_> {
         &mut self,
         blocks: &Blocks,
         guard: Term,
-        (metadata, standard): (Vec<Term>, Vec<Term>),
+        metadata: Vec<Term>,
+        standard: Vec<Term>,
     ) -> Result<Option<(State, Values)>, Unsupported> {
         let program = self.program;
         let parser = program.parsers.get(blocks.parser.index());
@@ -198,14 +199,14 @@ impl Executor<'_> {
         &mut self,
         blocks: &Blocks,
         pass: Ingress,
-        (received_at, agenda): (Term, &mut Agenda),
+        received_at: Term,
+        agenda: &mut Agenda,
     ) -> Result<(), Unsupported> {
         let Ingress { guard, packet, metadata, mut standard, number } = pass;
         self.packet = packet.clone();
         let numbers = self.numbers(received_at, packet.length);
         self.assign((&mut standard, blocks.standard), V1MODEL.before_parser, &numbers);
-        let Some((mut state, mut values)) =
-            self.enter_switch(blocks, guard, (metadata, standard))?
+        let Some((mut state, mut values)) = self.enter_switch(blocks, guard, metadata, standard)?
         else {
             return Ok(());
         };
@@ -215,7 +216,7 @@ impl Executor<'_> {
         let kept = values.clone();
         let decisions =
             self.decide(&V1MODEL.after_ingress, &state, (&kept.standard, blocks.standard));
-        self.clone_at_ingress(blocks, (&state, &kept), (&packet, number, received_at), agenda)?;
+        self.clone_at_ingress(blocks, &state, &kept, (&packet, number, received_at), agenda)?;
         if let Some(guard) = decisions.dropped {
             agenda.ends.push(End { guard, fate: Fate::Dropped });
         }
@@ -288,7 +289,8 @@ impl Executor<'_> {
     fn clone_at_ingress(
         &mut self,
         blocks: &Blocks,
-        (state, kept): (&State, &Values),
+        state: &State,
+        kept: &Values,
         (packet, number, port): (&Packet, u32, Term),
         agenda: &mut Agenda,
     ) -> Result<(), Unsupported> {
@@ -297,7 +299,7 @@ impl Executor<'_> {
         let mut standard = self.initial(blocks.standard, Fill::Zero);
         let numbers = self.numbers(port, packet.length);
         self.assign((&mut standard, blocks.standard), AT_INGRESS, &numbers);
-        let parsed = self.enter_switch(blocks, guard, (metadata, standard))?;
+        let parsed = self.enter_switch(blocks, guard, metadata, standard)?;
         let Some((parsed, values)) = parsed else { return Ok(()) };
         let length = self.terms.zero_extend(packet.length, 32);
         let of = (instance::INGRESS_CLONE, state.special(Special::CloneList));

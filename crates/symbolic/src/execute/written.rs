@@ -22,7 +22,7 @@ pub(super) struct CurrentLookup {
     pub(super) in_source: Option<Term>,
 }
 
-/// What a packet writes in a table.
+/// The part of a table that a packet writes.
 #[derive(Clone)]
 enum Target {
     /// The entry with these keys.
@@ -77,7 +77,7 @@ impl Executor<'_> {
                     // The number of an entry that was written is never that of a miss.
                     let same = self.terms.equal(written, found);
                     let here = self.terms.and(on, same);
-                    self.change_data(&mut now, here, (position, data.as_slice()));
+                    self.change_data(&mut now, here, position, data.as_slice());
                     continue;
                 }
                 (Target::Keys(_), _) if !lookup.is_free => {
@@ -90,7 +90,7 @@ impl Executor<'_> {
                 (Target::Keys(keys), _) => {
                     let same = self.same_keys(table, &keys, &lookup.keys);
                     let found = if is_shared {
-                        self.or_shared((table, &*lookup), &keys, (on, same))
+                        self.or_shared(table, &*lookup, &keys, on, same)
                     } else {
                         same
                     };
@@ -103,7 +103,7 @@ impl Executor<'_> {
             hit = self.terms.or(here, hit);
             let number = self.terms.number(POSITION, position as u128);
             now.action = self.terms.if_then_else(here, number, now.action);
-            self.change_data(&mut now, here, (position, data.as_slice()));
+            self.change_data(&mut now, here, position, data.as_slice());
             let not = self.terms.not(here);
             lookup.on = self.terms.and(lookup.on, not);
         }
@@ -115,9 +115,11 @@ impl Executor<'_> {
     /// Otherwise, one entry of the control plane may match both, which it does in no test.
     fn or_shared(
         &mut self,
-        (table, lookup): (&Table, &Lookup),
+        table: &Table,
+        lookup: &Lookup,
         keys: &[Term],
-        (on, same): (Term, Term),
+        on: Term,
+        same: Term,
     ) -> Term {
         let shares = self.one_entry(table, [keys, &lookup.keys]);
         let differs = self.terms.not(same);
@@ -161,7 +163,7 @@ impl Executor<'_> {
         for EntryWrite { on, table: of, target, position, data, .. } in self.written.clone() {
             match target {
                 Target::Default if of == table => {
-                    self.change_data(&mut now, on, (position, data.as_slice()));
+                    self.change_data(&mut now, on, position, data.as_slice());
                 }
                 Target::Default | Target::Keys(_) | Target::InSource(_) => {}
             }
@@ -170,7 +172,7 @@ impl Executor<'_> {
     }
 
     /// Replaces the arguments of the action at `position` under the condition `here`.
-    fn change_data(&mut self, now: &mut Chosen, here: Term, (position, data): (usize, &[Term])) {
+    fn change_data(&mut self, now: &mut Chosen, here: Term, position: usize, data: &[Term]) {
         if let Some(old) = now.data.get_mut(position) {
             *old = self.choose(here, data, old);
         }
@@ -222,7 +224,8 @@ impl Executor<'_> {
     pub(super) fn record_change(
         &mut self,
         action: &Action,
-        (position, arguments): (usize, &[Term]),
+        position: usize,
+        arguments: &[Term],
         after: &Outcomes,
     ) {
         if !action.parameters.iter().any(|parameter| parameter.reference) {
@@ -297,7 +300,7 @@ impl Executor<'_> {
         let miss = self.terms.not(hit);
         let mut added = self.terms.and(condition, miss);
         // The entry may exist since an earlier call, unless it has expired since.
-        let expired = self.expired(state.guard, (table_id, table), &keys);
+        let expired = self.expired(state.guard, table_id, table, &keys);
         for write in self.written.clone() {
             if let (true, Target::Keys(known)) = (write.table == table_id, &write.target) {
                 let same = self.same_keys(table, known, &keys);
@@ -311,12 +314,12 @@ impl Executor<'_> {
         if self.terms.truth_of(wanted) == Some(false) {
             return Ok(added);
         }
-        let is_full = self.is_full(wanted, (table_id, table));
+        let is_full = self.is_full(wanted, table_id, table);
         let has_room = self.terms.not(is_full);
         added = self.terms.and(added, has_room);
         let on = self.terms.and(state.guard, added);
         if self.terms.truth_of(on) != Some(false) {
-            self.start_timer_of_added(state, call, (first + 2, on))?;
+            self.start_timer_of_added(state, call, first + 2, on)?;
             let (table, target) = (table_id, Target::Keys(keys));
             let (is_shared, is_added) = (false, true);
             self.written.push(EntryWrite {

@@ -9,8 +9,8 @@ pub(super) struct Propagation {
     /// The clauses with at least two literals, of which the first two are watched. A deleted clause
     /// is empty.
     clauses: Vec<Box<[Literal]>>,
-    /// For each literal, by its index, the positions of the clauses that watch it. A deleted clause
-    /// is removed from this list when it is visited.
+    /// The positions of the clauses that watch each literal, by the index of the literal. A deleted
+    /// clause is removed from this list when it is visited.
     watches: Vec<Vec<u32>>,
     values: Vec<Option<bool>>,
     /// The literals that are true, in the order in which they were derived.
@@ -201,7 +201,7 @@ impl Propagation {
     }
 }
 
-/// What the visit of a clause has shown.
+/// The result of visiting a clause that watches a literal.
 enum Watch {
     /// The clause no longer watches the literal: it watches another one, or was deleted.
     Dropped,

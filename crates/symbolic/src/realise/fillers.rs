@@ -17,7 +17,8 @@ impl Realised {
         &self,
         program: &Program,
         restrictions: &Restrictions,
-        (execution, known): (&Execution, &mut KnownBits),
+        execution: &Execution,
+        known: &mut KnownBits,
     ) -> Result<Vec<Entry>, Unrealised> {
         let mut entries = Vec::new();
         for (id, room) in &execution.rooms {
@@ -26,7 +27,7 @@ impl Realised {
             if missing == 0 {
                 continue;
             }
-            let action = idle_call(program, restrictions, (*id, table)).ok_or(Unknown)?;
+            let action = idle_call(program, restrictions, *id, table).ok_or(Unknown)?;
             let mut found = 0;
             let mut next = 0;
             while found < missing {
@@ -77,7 +78,8 @@ impl Realised {
 fn idle_call(
     program: &Program,
     restrictions: &Restrictions,
-    (id, table): (TableId, &Table),
+    id: TableId,
+    table: &Table,
 ) -> Option<Call> {
     let of_entries = table.actions.iter().filter(|reference| may_be_entry(reference));
     let mut calls = of_entries.filter_map(|reference| {
@@ -100,8 +102,8 @@ fn idle_call(
     calls.next()
 }
 
-/// Returns the key with this number of a table whose keys are exact: the widest key counts, and the
-/// others are zero. Returns `None` if there are not so many.
+/// Returns the key with this number of a table whose keys are exact. The widest field of the key is
+/// the number, and the others are zero. Returns `None` if the table has fewer keys.
 fn key(program: &Program, table: &Table, position: u64) -> Option<Vec<Field>> {
     let mut widths = Vec::with_capacity(table.keys.len());
     for key in &table.keys {

@@ -39,7 +39,7 @@ pub(super) fn losing(
         if is_known || changes_others || !has_room(table) {
             continue;
         }
-        let Some(action) = other_call(program, restrictions, (winner, table)) else { continue };
+        let Some(action) = other_call(program, restrictions, winner, table) else { continue };
         let mut matches = Vec::with_capacity(fields.len());
         for (at, field) in winner.positions.iter().zip(&fields) {
             let Some(key) = table.keys.get(*at) else { continue };
@@ -107,7 +107,8 @@ fn one_bit_less(field: &Field) -> Option<Field> {
 fn other_call(
     program: &Program,
     restrictions: &Restrictions,
-    (winner, table): (&Made, &Table),
+    winner: &Made,
+    table: &Table,
 ) -> Option<Call> {
     let actions = table.actions.iter().filter(|reference| may_be_entry(reference));
     let mut actions = actions

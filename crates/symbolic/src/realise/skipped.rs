@@ -21,7 +21,8 @@ const ARGUMENT: u128 = 1;
 pub(super) fn entries(
     program: &Program,
     restrictions: &Restrictions,
-    (execution, known): (&Execution, &mut KnownBits),
+    execution: &Execution,
+    known: &mut KnownBits,
     looked: &[Looked],
 ) -> Vec<Entry> {
     let mut entries = Vec::new();
@@ -40,7 +41,7 @@ pub(super) fn entries(
         if keys.is_empty() || keys.iter().any(|key| key.complete().is_none()) {
             continue;
         }
-        let Some(action) = showing_call(program, restrictions, (id, table)) else { continue };
+        let Some(action) = showing_call(program, restrictions, id, table) else { continue };
         let Ok(Matching { positions, fields, values }) = Matching::new(table, &keys) else {
             continue;
         };
@@ -54,7 +55,7 @@ pub(super) fn entries(
         });
         if !may_be_hit {
             tables.insert(id.index());
-            entries.push(entry_of(program, table, (&positions, &allowed), action));
+            entries.push(entry_of(program, table, &positions, &allowed, action));
         }
     }
     entries
@@ -65,7 +66,8 @@ pub(super) fn entries(
 fn showing_call(
     program: &Program,
     restrictions: &Restrictions,
-    (id, table): (TableId, &Table),
+    id: TableId,
+    table: &Table,
 ) -> Option<Call> {
     let of_entries = table.actions.iter().filter(|reference| may_be_entry(reference));
     let mut calls = of_entries.filter_map(|reference| {

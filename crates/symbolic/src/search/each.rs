@@ -24,7 +24,7 @@ pub struct Wishes<'w> {
     pub offers: u32,
 }
 
-/// What the caller wants for a wish when its turn comes.
+/// The result that the caller requests for a wish when the search reaches it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wants {
     /// A test.

@@ -41,7 +41,7 @@ pub fn find(
     avoid: Option<&Wanted>,
     options: &Options,
 ) -> Result<Report, FindError> {
-    let (mut report, may_gain) = find_after(program, (goal, avoid), options, 1)?;
+    let (mut report, may_gain) = find_after(program, goal, avoid, options, 1)?;
     if !may_gain {
         return Ok(report);
     }
@@ -50,7 +50,7 @@ pub fn find(
         if report.is_covered() {
             break;
         }
-        let (next, _) = match find_after(program, (goal, avoid), options, packets) {
+        let (next, _) = match find_after(program, goal, avoid, options, packets) {
             // A sequence may have too many terms where a single packet has not.
             Err(FindError::Search(SearchError::Unsupported(_) | SearchError::Ended)) => break,
             found => found?,
@@ -91,7 +91,8 @@ impl Report {
 /// reach more.
 fn find_after(
     program: &Program,
-    (goal, avoid): (&Wanted, Option<&Wanted>),
+    goal: &Wanted,
+    avoid: Option<&Wanted>,
     options: &Options,
     packets: u32,
 ) -> Result<(Report, bool), FindError> {
@@ -136,7 +137,7 @@ pub(super) fn condition_of(
 ) -> Result<Term, NoSuchPart> {
     let mut terms = std::mem::take(&mut execution.terms);
     let mut resolve = |terms: &mut Terms, atom: &Atom| {
-        atom_condition(terms, (program, &*execution, conditions), atom)
+        atom_condition(terms, program, &*execution, conditions, atom)
     };
     let condition = wanted.condition(&mut terms, &mut resolve);
     execution.terms = terms;
@@ -146,7 +147,9 @@ pub(super) fn condition_of(
 /// Returns the condition under which the last packet has the property that an atom names.
 fn atom_condition(
     terms: &mut Terms,
-    (program, execution, conditions): (&Program, &Execution, &[Term]),
+    program: &Program,
+    execution: &Execution,
+    conditions: &[Term],
     atom: &Atom,
 ) -> Result<Term, NoSuchPart> {
     let missing = |what: &'static str, name: &str| NoSuchPart { what, name: name.to_owned() };

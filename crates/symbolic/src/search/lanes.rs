@@ -127,9 +127,9 @@ pub(super) struct Results {
     goals: usize,
     pub(super) verdicts: Vec<Verdict>,
     tests: Vec<Test>,
-    /// For each test, the positions of the goals that it reaches.
+    /// The positions of the goals that each test reaches.
     reached: Vec<Vec<usize>>,
-    /// For each test, how often it reaches each of the goals in `reached`.
+    /// The number of times that each test reaches the goals in `reached`.
     times: Vec<Vec<u32>>,
 }
 
@@ -236,7 +236,7 @@ pub(super) fn run<'p>(
     drop(lanes);
     results.verdicts.truncate(goals.len());
     if may_gain_from_sequences {
-        sequences(program, options, &goals, (&mut results, goes_on))?;
+        sequences(program, options, &goals, &mut results, goes_on)?;
     }
     let Results { verdicts, tests, mut reached, mut times, .. } = results;
     // The boundaries stand behind the goals, and are no part of the report.

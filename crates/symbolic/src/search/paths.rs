@@ -80,7 +80,7 @@ pub struct PathSearch<'p> {
     decided: usize,
 }
 
-/// How much of a path a packet must take.
+/// The part of a path that a packet must take.
 #[derive(Clone, Copy)]
 enum Extent {
     Whole,
@@ -97,7 +97,7 @@ enum Taken {
     Unknown(String),
 }
 
-/// How often a path makes each choice, in some of its blocks.
+/// The number of times that a path makes each choice, in some of its blocks.
 #[derive(Default)]
 struct Visits {
     states: BTreeMap<(ParserId, StateId), usize>,

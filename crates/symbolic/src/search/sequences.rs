@@ -18,7 +18,8 @@ pub(super) fn sequences(
     program: &Program,
     options: &Options,
     goals: &[Goal],
-    (results, goes_on): (&mut Results, &mut dyn FnMut(Progress) -> bool),
+    results: &mut Results,
+    goes_on: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<(), SearchError> {
     for verdict in &mut results.verdicts {
         if *verdict == Verdict::Unreachable {

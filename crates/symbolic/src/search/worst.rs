@@ -47,7 +47,7 @@ pub struct Costly {
     pub test: Test,
     /// The positions of the goals that the packet reaches.
     pub reached: Vec<usize>,
-    /// How often the packet reaches each of the goals in `reached`.
+    /// The number of times that the packet reaches each of the goals in `reached`.
     pub times: Vec<u32>,
     /// The sum of the weights of the path.
     pub weight: u64,
@@ -275,7 +275,7 @@ impl Search<'_> {
             conditions.push(total);
             let model = self.settled(best.model, &conditions);
             let other = self.other_path(&model, wish.weights);
-            match self.test(model, (&goal, always), all.paths.len() + 1) {
+            match self.test(model, &goal, always, all.paths.len() + 1) {
                 Ok(Some(one)) => {
                     let weight = wish.weight(&one.reached, &one.times, &one.test);
                     let (test, reached, times) = (one.test, one.reached, one.times);

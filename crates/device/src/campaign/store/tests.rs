@@ -146,6 +146,19 @@ fn changed_delays_are_found() {
 }
 
 #[test]
+fn files_without_an_end_are_refused() {
+    for name in [JOURNAL, DESCRIPTION] {
+        let directory = tempfile::tempdir().unwrap();
+        drop(Writer::create(directory.path(), &description()).unwrap());
+        let path = directory.path().join(name);
+        fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+        let error = Campaign::read(directory.path()).unwrap_err().to_string();
+        assert!(error.contains(name) && error.contains("longer than"), "{error}");
+    }
+}
+
+#[test]
 fn descriptions_that_contradict_themselves_are_refused() {
     let with = |change: fn(&mut Description)| {
         let mut description = description();

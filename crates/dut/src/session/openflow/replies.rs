@@ -107,7 +107,7 @@ pub(super) fn refusal(version: Version, header: &Header<&[u8]>) -> Refusal {
     }
 }
 
-/// How far barrier replies have confirmed the messages of a connection.
+/// The messages of a connection that barrier replies have confirmed.
 #[derive(Debug, Default)]
 pub(super) struct Confirmed {
     /// The transaction id of the latest barrier request that was answered.

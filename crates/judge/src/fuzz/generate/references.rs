@@ -26,8 +26,8 @@ impl Generator<'_> {
         (0..length).map(|_| self.random.char('!'..='~')).collect::<String>().into()
     }
 
-    /// In seven of eight cases, changes the fields of a key that are references so that they refer
-    /// to existing entities.
+    /// Changes the fields of a key that are references, so that they refer to existing entities, in
+    /// seven of eight cases.
     pub(super) fn refer_from_key(
         &mut self,
         table: &Table,
@@ -46,8 +46,8 @@ impl Generator<'_> {
         }
     }
 
-    /// In seven of eight cases, changes the arguments of a call that are references so that they
-    /// refer to existing entities.
+    /// Changes the arguments of a call that are references, so that they refer to existing
+    /// entities, in seven of eight cases.
     pub(super) fn refer_from_call(
         &mut self,
         action: &Action,

@@ -135,15 +135,15 @@ pub(super) struct Readable {
     pub(super) is_input: bool,
 }
 
-/// Where a header's validity flag and its bits are stored.
+/// The locations of a header's validity flag and of its bits.
 #[derive(Clone, Copy)]
 pub(super) struct HeaderPlace {
     pub(super) flag: Flag,
     pub(super) data: Pointer,
 }
 
-/// Where a header's validity flag is stored: in a variable of the function, or in the frame (the
-/// packet's working memory).
+/// The location of a header's validity flag: a variable of the function, or the frame (the packet's
+/// working memory).
 #[derive(Clone, Copy)]
 pub(super) enum Flag {
     Memory(Pointer),

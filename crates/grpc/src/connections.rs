@@ -1,5 +1,6 @@
-//! The connections of a port beside P4Runtime's, such as Prometheus's. Such a port shares the
-//! descriptors and the thread of P4Runtime, so the number of its connections is bounded.
+//! The connections of a port beside that of gRPC, such as Prometheus's or that of a REST interface.
+//! Such a port shares the file descriptors of its process, and often a thread, with the gRPC server,
+//! so the number of its connections is bounded.
 
 use std::collections::VecDeque;
 use tokio::task::AbortHandle;
@@ -7,18 +8,22 @@ use tokio::task::AbortHandle;
 /// The largest number of concurrent connections of one port.
 const CONNECTIONS: usize = 64;
 
-/// The open connections of one port, oldest first. At the limit, the oldest connection gives way to
-/// a new one. A client that asks at once is therefore served, even if others connect and stay
-/// silent.
+/// The open connections of one port, at most 64. At the limit, the oldest connection is closed when
+/// a new one arrives. A client that sends its request at once is therefore served, even if other
+/// clients connect and stay silent.
 #[derive(Debug, Default)]
-pub(crate) struct Connections {
+pub struct LimitedConnections {
+    /// The tasks that serve the connections, the oldest first.
     open: VecDeque<AbortHandle>,
 }
 
-impl Connections {
-    /// Serves a connection in a task of the current runtime. Returns whether another connection was
-    /// closed for it.
-    pub(crate) fn serve(&mut self, connection: impl Future<Output = ()> + Send + 'static) -> bool {
+impl LimitedConnections {
+    /// Serves a connection in a task of the current runtime, until `connection` is ready or the
+    /// connection is closed for a newer one. Returns whether an older connection was closed.
+    ///
+    /// # Panics
+    /// Panics outside of a runtime of tokio.
+    pub fn serve(&mut self, connection: impl Future<Output = ()> + Send + 'static) -> bool {
         self.open.retain(|task| !task.is_finished());
         let is_full = self.open.len() >= CONNECTIONS;
         if is_full && let Some(oldest) = self.open.pop_front() {
@@ -47,7 +52,7 @@ mod tests {
     fn the_oldest_connection_gives_way() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
         runtime.block_on(async {
-            let mut connections = Connections::default();
+            let mut connections = LimitedConnections::default();
             let open = Arc::new(());
             for number in 0..1_000 {
                 let held = Arc::clone(&open);
