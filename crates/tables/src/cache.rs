@@ -25,6 +25,12 @@ const RISE: f64 = 1.5;
 /// The largest ratio of the latencies of two regions, one twice as large as the other, at which the
 /// latency counts as settled: it no longer rises because nearly all accesses go to memory.
 const SETTLED: f64 = 1.15;
+/// The latency in nanoseconds from which on a region counts as larger than any cache. The last-level
+/// caches of today take less than 80 ns, also those of large processors.
+const MEMORY: f64 = 100.0;
+/// The number of times that the smallest region is measured if it has the latency of memory, which
+/// another program may cause that uses the cache at that moment.
+const ATTEMPTS: usize = 3;
 /// The ratio of [`LastLevel::exceeds`] to [`LastLevel::fits`] at which the bisection ends.
 const RESOLUTION: f64 = 1.06;
 /// The number of searches for the size of the cache, of whose results the median is used.
@@ -90,13 +96,20 @@ pub struct Sizes {
 
 /// Returns the next step of the search, from the latencies that were measured so far. Sizes double
 /// until the latency has risen and settled at the latency of memory. Then bisection finds the
-/// largest size that fits the cache.
+/// largest size that fits the cache. If even the smallest region has the latency of memory, no
+/// larger ones are measured.
 #[must_use]
 pub fn next_step(points: &[Point], sizes: Sizes) -> Step {
     let mut points = points.to_vec();
     points.sort_by_key(|point| point.bytes);
     let Some(largest) = points.last() else { return Step::Measure(sizes.least) };
     let inside = points.iter().map(|point| point.nanoseconds).fold(f64::INFINITY, f64::min);
+    if inside >= MEMORY {
+        return match points.len() < ATTEMPTS {
+            true => Step::Measure(sizes.least),
+            false => Step::NoRise,
+        };
+    }
     let has_risen = |point: &Point| point.nanoseconds >= RISE * inside;
     let half = points.iter().rev().find(|point| point.bytes <= largest.bytes / 2);
     let has_settled = half
@@ -246,6 +259,17 @@ mod tests {
         // The smallest region lies in memory already.
         let none = Memory { cache: 1 << 20, inside: 40.0, beyond: 95.0, is_random: false };
         assert_eq!(none.search(0.05, 3).0, Step::NoRise);
+        // Its latency shows that at once, and no large region is measured.
+        let slow = Memory { beyond: 140.0, ..none };
+        assert_eq!(slow.search(0.05, 3), (Step::NoRise, ATTEMPTS));
+    }
+
+    #[test]
+    fn a_region_that_another_program_displaced_is_measured_again() {
+        let first = Point { bytes: SIZES.least, nanoseconds: 120.0 };
+        assert_eq!(next_step(&[first], SIZES), Step::Measure(SIZES.least));
+        let again = Point { nanoseconds: 35.0, ..first };
+        assert_eq!(next_step(&[first, again], SIZES), Step::Measure(2 * SIZES.least));
     }
 
     #[test]
