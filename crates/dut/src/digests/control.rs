@@ -107,7 +107,7 @@ impl Control for P4RuntimeControl<'_> {
             true => v1::update::Type::Modify,
             false => v1::update::Type::Insert,
         };
-        // It may be there although the answer is lost.
+        // The switch may have the configuration even if its answer is lost.
         self.is_configured = true;
         self.write(kind, Some(config)).await
     }

@@ -142,7 +142,7 @@ impl Summary {
 }
 
 impl Excess {
-    /// Adds the numbers of probes of another window.
+    /// Adds the numbers of probes of `other` to those of this window.
     fn append(&mut self, other: &Self) {
         for (own, other) in [(&mut self.changes, other.changes), (&mut self.control, other.control)]
         {

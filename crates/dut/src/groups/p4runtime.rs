@@ -20,7 +20,7 @@ const FIRST: u32 = 0x504c_4101;
 pub struct Member {
     /// The port to which the member's action sends packets.
     pub port: u32,
-    /// The action.
+    /// The action that the member runs, which sends the packet to `port`.
     pub action: v1::Action,
     /// The weight of the member.
     pub weight: u32,
@@ -147,7 +147,7 @@ fn update(kind: v1::update::Type, entity: Kind) -> v1::Update {
 /// The group and its members, with identifiers that the switch does not use yet.
 struct Objects<'a> {
     traffic: &'a Traffic,
-    /// The identifiers of the members.
+    /// The identifiers with which the members are inserted, in the order of [`Traffic::members`].
     members: Vec<u32>,
     group: u32,
 }
