@@ -176,7 +176,7 @@ impl<'d> Session<'d> {
         }
     }
 
-    /// Deletes entities.
+    /// Deletes entities from the device, or shows the request in a dry run.
     pub(crate) fn delete_all(
         &mut self,
         entities: impl Iterator<Item = v1::Entity>,
