@@ -102,7 +102,7 @@ pub(crate) async fn through(
         entry: FlowEntry { selects: Selector::One(*number), output: Output::Port(egress) },
         egress,
     };
-    // No flow is made with so great a number.
+    // No flow of the measurement has a number this large.
     let packet = maker.packet(EntryNumber(maker.matching.different() - 1));
     let packets = Packets {
         to_controller: Some(Route { port: ingress, packet: packet.clone() }),
