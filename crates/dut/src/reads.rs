@@ -21,7 +21,7 @@ const BATCH: usize = 100;
 pub struct Settings {
     /// The largest number of entries that are inserted before the table is read.
     pub entries: usize,
-    /// The number of rounds.
+    /// The number of rounds, in each of which the table is read for `time`.
     pub rounds: u32,
     /// The time for which the table is read in each round. A read that has begun is finished.
     pub time: Duration,

@@ -46,7 +46,7 @@ const BESIDE_UPDATES: f64 = 0.5;
 /// The settings of the test of the slow path.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// The number of rounds.
+    /// The number of rounds over which rates, delays and reactions are measured.
     pub rounds: u32,
     /// The time for which packets are sent at each load of a round.
     pub time: Duration,

@@ -38,7 +38,7 @@ pub struct Settings {
     pub grace: Duration,
 }
 
-/// The kind of a timeout.
+/// The kind of a timeout: idle or hard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
     /// The idle timeout, which expires when the entry has not matched a packet for a time.

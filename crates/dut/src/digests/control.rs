@@ -20,7 +20,7 @@ pub(super) trait Control {
     /// Appends the lists of digests that have arrived to `lists`, without waiting for more.
     async fn look(&mut self, lists: &mut Vec<v1::DigestList>) -> Result<(), DutError>;
 
-    /// Acknowledges a list.
+    /// Acknowledges a list of digests to the switch.
     fn acknowledge(&mut self, list: &v1::DigestList);
 }
 

@@ -15,7 +15,7 @@ use crate::window::Operation;
 /// The number at which the search for unused member and group numbers begins.
 const FIRST: u32 = 0x504c_4101;
 
-/// A member of the group.
+/// A member of the group over which packets are distributed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Member {
     /// The port to which the member's action sends packets.

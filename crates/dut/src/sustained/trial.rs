@@ -98,7 +98,7 @@ struct Answer {
     updates: usize,
 }
 
-/// A trial in progress.
+/// A trial in progress at one rate of updates, with its unanswered requests and the answers so far.
 #[derive(Debug)]
 pub(crate) struct Trial {
     schedule: Schedule,
@@ -124,7 +124,7 @@ pub(crate) struct Trial {
     own_delay: Option<Duration>,
 }
 
-/// The results of a trial.
+/// The results of a trial at one rate of updates.
 #[derive(Clone, Debug)]
 pub(crate) struct Ended {
     pub(super) observation: Observation,
