@@ -20,7 +20,7 @@ pub enum Item {
     Entity(Box<v1::Entity>),
     /// The trace of an injected packet.
     Trace {
-        /// The trace.
+        /// The trace message of the injected packet.
         trace: Box<Trace>,
         /// Whether all values are shown, in addition to tables and actions.
         has_values: bool,
