@@ -98,7 +98,7 @@ impl Effort {
     }
 }
 
-/// A path for which a packet is searched.
+/// A path for which the search must find a packet, or a proof that no packet takes it.
 struct Sought {
     choices: Vec<Vec<Choice>>,
     /// Whether `choices` has all sequences of choices that the path stands for.

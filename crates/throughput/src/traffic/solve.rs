@@ -29,7 +29,7 @@ const OFFERS: u32 = 4;
 /// A request to the solver: the tables, and the conditions for their packets.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Task<'t> {
-    /// The tables that packets must hit. One packet is searched for each of them.
+    /// The tables that packets must hit. The solver searches for one packet for each of them.
     pub(super) tables: &'t [TableId],
     /// Packets whose path through the program must remain the same when entries are added.
     pub(super) kept: &'t [Vec<u8>],
