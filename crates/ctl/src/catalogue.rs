@@ -27,7 +27,7 @@ pub(crate) enum Support {
     Impossible(&'static str),
 }
 
-/// A command.
+/// A command that users type, with its texts in the help and the function that runs it.
 #[derive(Clone, Copy)]
 pub struct Command {
     /// The name of the command: a word, or two words such as `table add`.

@@ -32,7 +32,7 @@ pub struct Until {
     pub time: Option<Duration>,
 }
 
-/// A port of a device.
+/// A port of a device, and whether it forwards packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortState {
     /// The number of the port.

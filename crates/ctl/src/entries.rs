@@ -13,7 +13,8 @@ use p4runtime::proto::v1::table_action::Type as ActionType;
 use p4runtime::proto::v1::{self, FieldMatch, TableEntry, action::Param};
 use std::sync::Arc;
 
-/// The separator between key and action in simple_switch_CLI, which is also accepted in this form.
+/// The separator between key and action in simple_switch_CLI. Entries in Planimeter's own text form
+/// may contain it as well.
 pub(crate) const ARROW: &str = "=>";
 
 /// Parses the name of a table from the operands.

@@ -85,7 +85,7 @@ pub enum DeviceError {
     /// The session may not write, because it is not the primary controller.
     #[error("{0}")]
     NotPrimary(String),
-    /// The connection failed.
+    /// The connection to the device failed, for this reason.
     #[error("{0}")]
     Connection(String),
     /// A file of the user cannot be used.

@@ -16,12 +16,12 @@ impl Operands {
         Self { words: words.into_iter().collect(), usage: usage.into() }
     }
 
-    /// Returns these words as operands of the same command.
+    /// Returns operands that consist of `words` and belong to the command of these operands.
     pub(crate) fn fresh(&self, words: impl IntoIterator<Item = String>) -> Self {
         Self::new(words, self.usage.clone())
     }
 
-    /// Returns an error about the operands, which states this problem.
+    /// Returns an error that states a problem with the operands, and the synopsis of the command.
     pub(crate) fn problem(&self, problem: impl Into<String>) -> CommandError {
         CommandError::Usage { usage: self.usage.clone(), problem: problem.into() }
     }

@@ -20,7 +20,7 @@ pub enum Item {
     Entity(Box<v1::Entity>),
     /// The trace of an injected packet.
     Trace {
-        /// The trace.
+        /// The trace message of the injected packet.
         trace: Box<Trace>,
         /// Whether all values are shown, in addition to tables and actions.
         has_values: bool,
@@ -176,7 +176,7 @@ impl<'d> Session<'d> {
         }
     }
 
-    /// Deletes entities.
+    /// Deletes entities from the device, or shows the request in a dry run.
     pub(crate) fn delete_all(
         &mut self,
         entities: impl Iterator<Item = v1::Entity>,

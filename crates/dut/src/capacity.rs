@@ -100,7 +100,7 @@ pub struct Step {
 /// The measured capacity of a table.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// The table.
+    /// The table whose capacity was measured.
     pub table: LoadedTable,
     /// The number of entries in the table after the last insertion.
     pub entries: usize,

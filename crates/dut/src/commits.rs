@@ -46,7 +46,7 @@ pub struct Settings {
     pub entries: u64,
 }
 
-/// The action of a commit.
+/// The action with which a pipeline is committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Commit {
     /// VERIFY_AND_COMMIT, which clears the tables.

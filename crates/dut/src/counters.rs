@@ -40,7 +40,7 @@ const GRACE: Duration = Duration::from_millis(100);
 /// The settings of the test of a counter's age.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// The number of readings.
+    /// The number of times that the counter is read.
     pub readings: usize,
 }
 

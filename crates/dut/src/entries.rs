@@ -50,7 +50,7 @@ pub enum MakerError {
     File {
         /// The name of the file.
         file: String,
-        /// The reason why the file does not fit.
+        /// The reason why the file does not fit the program.
         why: String,
     },
     /// A flow in the user's file cannot be used.
@@ -80,9 +80,10 @@ pub enum MakerError {
         further(*.count)
     )]
     Present {
-        /// The first of these entries, as it is written in the file.
+        /// The first entry of the user's file whose key the switch already has, as the file states
+        /// it.
         first: String,
-        /// The number of these entries.
+        /// The number of entries of the user's file whose keys the switch already has.
         count: usize,
     },
 }

@@ -24,7 +24,7 @@ pub enum DutError {
     /// The system refuses to listen for an OpenFlow switch.
     #[error("cannot listen on {address}: {cause}")]
     Listen {
-        /// The address.
+        /// The address on which this program cannot listen.
         address: SocketAddr,
         /// The error of the system.
         cause: std::io::Error,

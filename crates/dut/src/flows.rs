@@ -99,8 +99,8 @@ pub(crate) enum Selector {
     /// All packets of the measurement that no entry for a single flow matches. They are recognised
     /// by their Ethernet source.
     Rest,
-    /// The packets of `Selector::Rest`, if flows of a user's file are measured: the entry then has
-    /// a lower priority than all flows of the file.
+    /// The packets that [`Selector::Rest`] selects, if flows of a user's file are measured. The
+    /// entry for these packets has a lower priority than all flows of the file.
     Beneath,
 }
 
@@ -290,7 +290,7 @@ impl FlowMaker {
         }
     }
 
-    /// Returns the priority of an entry.
+    /// Returns the priority of the flow entry for the selected packets.
     pub(crate) fn priority(&self, selects: Selector) -> u16 {
         match (selects, self.own_flow(selects)) {
             (_, Some((own, number))) => own.priority(number),
@@ -300,7 +300,7 @@ impl FlowMaker {
         }
     }
 
-    /// Returns the table of an entry.
+    /// Returns the number of the table that contains the flow entry for the selected packets.
     fn table(&self, selects: Selector) -> u8 {
         let own = match selects {
             Selector::Beneath => self.own(),
@@ -309,7 +309,7 @@ impl FlowMaker {
         own.map_or(0, OwnFlows::table)
     }
 
-    /// Returns the match with which a switch reports an entry.
+    /// Returns the match with which a switch reports the flow entry for the selected packets.
     pub(crate) fn reported(
         &self,
         version: Version,

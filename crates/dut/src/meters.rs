@@ -50,7 +50,7 @@ pub enum TokenUnit {
     /// Bytes of a packet, counted from the Ethernet destination and without the frame check
     /// sequence.
     Bytes,
-    /// Whole packets.
+    /// Whole packets, whatever their length.
     Packets,
 }
 
@@ -186,7 +186,7 @@ impl Found {
     }
 }
 
-/// A measured meter.
+/// A meter that was measured, with the results of all trials.
 #[derive(Clone, Debug)]
 pub struct MeasuredMeter {
     /// The name of the meter, with the index of its cell or the table entry that it belongs to.
@@ -217,7 +217,7 @@ pub struct Control {
 /// The measured meters of a switch.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
-    /// The meters.
+    /// The meters that were measured, each with its results.
     pub meters: Vec<MeasuredMeter>,
     /// The reasons why meters were not measured, as sentences.
     pub reasons: Vec<String>,

@@ -21,7 +21,7 @@ const BATCH: usize = 100;
 pub struct Settings {
     /// The largest number of entries that are inserted before the table is read.
     pub entries: usize,
-    /// The number of rounds.
+    /// The number of rounds, in each of which the table is read for `time`.
     pub rounds: u32,
     /// The time for which the table is read in each round. A read that has begun is finished.
     pub time: Duration,
@@ -36,7 +36,7 @@ pub struct Measured {
     pub rates: Vec<f64>,
     /// The number of reads that did not return the expected number of entries.
     pub wrong: usize,
-    /// The number of all reads.
+    /// The number of times that the table was read, including the reads in `wrong`.
     pub reads: usize,
     /// The packets that passed through the switch before and during each round; `None` without
     /// packets.
@@ -58,7 +58,7 @@ pub struct CounterReads {
     pub rates: Vec<f64>,
     /// The number of reads that did not return as many counters as the table has entries.
     pub wrong: usize,
-    /// The number of all reads.
+    /// The number of times that the counters were read, including the reads in `wrong`.
     pub reads: usize,
     /// The error with which the switch refused to return counters; `None` if it returned them.
     pub refusal: Option<String>,

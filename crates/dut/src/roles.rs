@@ -26,7 +26,7 @@ const AFTER: Duration = Duration::from_millis(50);
 /// The settings of the test of hand-overs between controllers.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// The number of rounds.
+    /// The number of rounds. Each consists of a takeover and a fail-over.
     pub rounds: u32,
 }
 

@@ -337,7 +337,7 @@ impl Session {
     ) -> Result<Phase, DutError> {
         let Work { operation, numbers, .. } = work;
         if operation == Operation::Insert {
-            // Also those whose answer is never seen.
+            // An entry may be in the table even if the answer to its update is never seen.
             self.owned.extend(numbers);
         }
         // A single request does not wait behind others, so no side limits its rate.

@@ -46,7 +46,7 @@ const BESIDE_UPDATES: f64 = 0.5;
 /// The settings of the test of the slow path.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// The number of rounds.
+    /// The number of rounds over which rates, delays and reactions are measured.
     pub rounds: u32,
     /// The time for which packets are sent at each load of a round.
     pub time: Duration,
@@ -102,7 +102,7 @@ pub(crate) async fn through(
         entry: FlowEntry { selects: Selector::One(*number), output: Output::Port(egress) },
         egress,
     };
-    // No flow is made with so great a number.
+    // No flow of the measurement has a number this large.
     let packet = maker.packet(EntryNumber(maker.matching.different() - 1));
     let packets = Packets {
         to_controller: Some(Route { port: ingress, packet: packet.clone() }),

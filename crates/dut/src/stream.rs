@@ -93,7 +93,7 @@ pub(crate) struct Passage {
 }
 
 impl PacketStream {
-    /// Opens interfaces.
+    /// Opens the interfaces of this machine that are connected to the switch.
     pub(crate) fn open(wires: &[Wire]) -> Result<Self, DutError> {
         Ok(Self::new(Outlet::open(wires)?))
     }

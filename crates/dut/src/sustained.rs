@@ -182,7 +182,7 @@ impl Failures {
     }
 }
 
-/// A search in progress.
+/// A search, in progress, for the highest rate of updates that the switch sustains.
 #[derive(Clone, Debug)]
 struct Search {
     search: LossFreeSearch,

@@ -14,7 +14,7 @@ use crate::{digests, live, slow_path};
 pub enum Target {
     /// A P4Runtime switch.
     P4Runtime {
-        /// The device.
+        /// The P4Runtime device, with the address of its server.
         device: Device,
         /// The table that is measured, by its name or alias; `None` for the largest suitable one.
         table: Option<String>,

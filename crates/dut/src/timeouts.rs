@@ -38,7 +38,7 @@ pub struct Settings {
     pub grace: Duration,
 }
 
-/// The kind of a timeout.
+/// The kind of a timeout: idle or hard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
     /// The idle timeout, which expires when the entry has not matched a packet for a time.
@@ -143,7 +143,7 @@ pub(crate) async fn over_p4runtime(
         let mut running = Vec::with_capacity(numbers.len());
         for number in numbers {
             let key = channel.maker().entry(*number, Variant::First).r#match;
-            // Before the answer, an entry may be no older than its message.
+            // Until the answer arrives, the lower bound of the entry's age is zero.
             let answered = Duration::MAX;
             running.push(Running { key, sent: start.elapsed(), answered, age: None });
             // The first entries may time out while the last ones are inserted.

@@ -89,7 +89,7 @@ pub struct Settings {
     pub base: Load,
     /// The other tables that are measured. They exist for P4Runtime switches only.
     pub tables: OtherTables,
-    /// The number of rounds.
+    /// The number of rounds, each of which measures every load once.
     pub rounds: u32,
     /// The time that insertions take in each round of each load. Modifying and deleting the entries
     /// takes additional time.

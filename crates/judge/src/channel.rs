@@ -101,7 +101,7 @@ pub enum ConnectError {
     /// The system refuses to listen for an OpenFlow switch.
     #[error("cannot listen on {address}: {cause}")]
     Listen {
-        /// The address.
+        /// The address on which this program cannot listen.
         address: std::net::SocketAddr,
         /// The error of the system.
         cause: std::io::Error,

@@ -211,9 +211,9 @@ pub fn replay(
 /// The kind of a difference between a device and the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
-    /// The answer to an update or a Read request differs.
+    /// The device's answer to an update or a Read request differs from the model's.
     Answer,
-    /// The entities in the device differ.
+    /// The entities in the device differ from those of the model.
     State,
     /// A message on the stream is invalid or unexpected.
     Stream,
@@ -433,7 +433,8 @@ impl<'a> Run<'a> {
     /// Returns the entities that a part of the device's state should contain.
     fn wanted(&self, scope: Scope) -> Vec<v1::Entity> {
         let mut wanted = self.model.entities(scope);
-        // What is always there takes the place of what was there before.
+        // For an entity that always exists, the model's copy, if there is one, replaces the copy
+        // from before the sequence.
         if wanted.is_empty() || !scope.is_fixed() {
             wanted.extend(self.before(scope));
         }
@@ -450,7 +451,8 @@ impl<'a> Run<'a> {
     /// are compared.
     fn seen(&self, scope: Scope, found: Vec<v1::Entity>) -> Vec<v1::Entity> {
         let mut found: Vec<v1::Entity> = match scope {
-            // Packets may meet the entries of others.
+            // Packets may hit entries that were in the device before the sequence, and change their
+            // counts.
             Scope::Entries(_) => found
                 .into_iter()
                 .map(|entity| match table_entry(entity.clone()) {

@@ -38,7 +38,8 @@ pub(crate) struct Key {
     /// The width of the field in bits, or 0 if its values are strings.
     pub(crate) bits: u32,
     pub(crate) kind: Kind,
-    /// How controllers write the values, if the device translates them; `None` if it does not.
+    /// The form in which controllers write the values; `None` if the device does not translate
+    /// them.
     pub(crate) translated: Option<Translated>,
 }
 
@@ -48,7 +49,8 @@ pub(crate) struct Param {
     pub(crate) id: u32,
     /// The width of the parameter in bits, or 0 if its values are strings.
     pub(crate) bits: u32,
-    /// How controllers write the values, if the device translates them; `None` if it does not.
+    /// The form in which controllers write the values; `None` if the device does not translate
+    /// them.
     pub(crate) translated: Option<Translated>,
 }
 

@@ -260,7 +260,7 @@ fn random_requests_find_no_fault_where_there_is_none() {
             *refused += count.refused;
         }
     }
-    // What is always there is neither inserted nor deleted.
+    // Entities that always exist are neither inserted nor deleted.
     let is_never = |what: &str| {
         let fixed = ["default entry", "cell", "value set", "direct counter", "direct meter"];
         !what.starts_with("modification") && fixed.iter().any(|name| what.ends_with(name))

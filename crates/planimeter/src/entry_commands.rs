@@ -51,7 +51,7 @@ pub(crate) fn run(path: &Path, text: &str, p4info: &P4Info) -> Result<Configured
     Ok(device.configured())
 }
 
-/// A switch in memory.
+/// A switch in memory, on which the commands of a file run.
 struct InMemory {
     store: Store,
     /// The written entities, in the order of the writes.

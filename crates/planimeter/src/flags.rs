@@ -46,7 +46,7 @@ impl FlagKind {
     }
 }
 
-/// A flag of a verb.
+/// A flag of a verb (subcommand), with the values that it takes and its help text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flag {
     /// The name of the flag without the dashes in front, such as `idle-timeout`.

@@ -24,7 +24,7 @@ pub(crate) struct RankGroup {
 pub(crate) struct Items {
     /// The name of each item of work, for reports.
     pub(crate) names: Vec<String>,
-    /// Further input of the work, such as the text of a file. All ranks must have the same.
+    /// Further input of the work, such as the text of a file. It must be equal in all ranks.
     pub(crate) basis: String,
     /// The numbers of the cores on which the items run, if ranks must not share cores, and
     /// otherwise `None`.

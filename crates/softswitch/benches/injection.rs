@@ -51,7 +51,8 @@ struct Row {
     effects: Effects,
 }
 
-/// The rows. A request has at most 256 packets with traces, and 16 with all outcomes.
+/// Returns the rows of the table. A request has at most 256 packets with traces, and 16 with all
+/// outcomes.
 fn rows() -> [Row; 6] {
     let steps = Tracing::default();
     let outcomes = Tracing { all_outcomes: true, ..steps };

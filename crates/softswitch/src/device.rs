@@ -65,42 +65,44 @@ pub struct DeviceConfig {
 /// The counters of a device since its start, apart from those of its ports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Activity {
-    /// Packets that the program sent to a port that does not exist.
+    /// The number of packets that the program sent to a port that does not exist.
     pub no_such_port: u64,
-    /// Packets that were dropped because they arrived on a disabled port or were sent to one.
+    /// The number of packets that were dropped because they arrived on a disabled port or were sent
+    /// to one.
     pub port_disabled: u64,
-    /// Packets for queues that were dropped between the worker that received them and the worker
-    /// that owns the queues: because too many were waiting for the owner, or because queues were
-    /// added while only the first bytes of a TCP super-frame were in memory.
+    /// The number of packets for queues that were dropped between the worker that received them and
+    /// the worker that owns the queues: because too many were waiting for the owner, or because
+    /// queues were added while only the first bytes of a TCP super-frame were in memory.
     pub queues_overrun: u64,
-    /// Packets that the program sent to controllers (packet-ins), including those that were
-    /// dropped.
+    /// The number of packets that the program sent to controllers (packet-ins), including those
+    /// that were dropped.
     pub packet_ins: u64,
-    /// Packet-ins that were dropped because no controller was connected, its queue was full, or
-    /// they did not fit the program's header for packet-ins.
+    /// The number of packet-ins that were dropped because no controller was connected, its queue
+    /// was full, or they did not fit the program's header for packet-ins.
     pub packet_ins_dropped: u64,
-    /// Packets that controllers sent (packet-outs), including those that were dropped.
+    /// The number of packets that controllers sent (packet-outs), including those that were
+    /// dropped.
     pub packet_outs: u64,
-    /// Packet-outs that were dropped because they were refused or a queue was full.
+    /// The number of packet-outs that were dropped because they were refused or a queue was full.
     pub packet_outs_dropped: u64,
-    /// Digests that the program sent to controllers.
+    /// The number of digests that the program sent to controllers.
     pub digests: u64,
-    /// Entries that the switch's internal controller wrote on behalf of packets. It does so in
-    /// tables with `update = "digest"`, whose entries packets do not write themselves.
+    /// The number of entries that the switch's internal controller wrote on behalf of packets. It
+    /// does so in tables with `update = "digest"`, whose entries packets do not write themselves.
     pub entry_changes: u64,
     /// The number of `entry_changes` that overwrote a newer value than the one that the packet had
     /// read. The newer value is lost.
     pub entry_changes_overwritten: u64,
-    /// Entry changes that packets requested but that were lost, because the channel to the internal
-    /// controller was full or the entry no longer existed.
+    /// The number of entry changes that packets requested but that were lost, because the channel
+    /// to the internal controller was full or the entry no longer existed.
     pub entry_changes_lost: u64,
-    /// Entities that controllers wrote, including refused ones.
+    /// The number of entities that controllers wrote, including refused ones.
     pub writes: u64,
-    /// Entities whose write was refused.
+    /// The number of entities whose write was refused.
     pub writes_refused: u64,
-    /// P4Runtime streams of controllers that are open now.
+    /// The number of P4Runtime streams of controllers that are open now.
     pub controllers: u64,
-    /// Pipelines that controllers committed on the device.
+    /// The number of pipelines that controllers committed on the device.
     pub pipelines: u64,
 }
 

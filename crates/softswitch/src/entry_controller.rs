@@ -18,12 +18,13 @@ pub(crate) struct EntryController {
 /// The numbers of messages to the internal controller, by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct EntryChangeCounts {
-    /// Messages that returned and changed their entry.
+    /// The number of messages that returned and changed their entry.
     pub(crate) written: u64,
     /// The number of `written` messages that overwrote a newer value than their packet had read.
     /// The newer value is lost.
     pub(crate) overwritten: u64,
-    /// Messages that were dropped because the channel was full, or whose entry no longer exists.
+    /// The number of messages that were dropped because the channel was full, or whose entry no
+    /// longer exists.
     pub(crate) lost: u64,
 }
 

@@ -59,9 +59,11 @@ struct Bursts<'a> {
     now: Duration,
     /// The port on which each packet arrives, and its bytes.
     packets: &'a [(u32, &'a [u8])],
-    /// Receives packets that leave, each with the position of its cause and its port.
+    /// A function that receives each packet that leaves the switch, after the position in `packets`
+    /// of the packet that caused it and the port by which it leaves.
     leave: &'a mut dyn FnMut(usize, u32, &[u8]),
-    /// Returns whether the remaining bursts are left out.
+    /// A function that is called after each burst and returns whether the remaining bursts are left
+    /// out.
     is_due: &'a mut dyn FnMut() -> bool,
 }
 
@@ -106,7 +108,7 @@ pub enum Event {
     Idle(Box<TableEntry>),
     /// A packet that left by a port because of a controller's packet-out.
     Sent {
-        /// The port.
+        /// The port by which the packet left.
         port: u32,
         /// The bytes of the packet.
         packet: Bytes,
@@ -134,7 +136,8 @@ struct Inner {
     cpu_port: u32,
     clock: Arc<SetClock>,
     plane: pipeline::Ports,
-    /// The state for processing packets. The session must not be locked while this is.
+    /// The state for processing packets. While a thread holds this lock, it must not lock the
+    /// session.
     lane: Mutex<Lane>,
     is_served: Mutex<bool>,
 }

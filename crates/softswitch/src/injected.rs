@@ -27,7 +27,7 @@ pub(crate) struct Wanted {
     pub(crate) traced: Option<traces::Contents>,
 }
 
-/// An injected packet.
+/// A packet that a client injects, and the port on which it arrives.
 #[derive(Debug)]
 pub(crate) struct InjectedPacket {
     /// The number that the client chose for the packet. The outcome has the same number, so that

@@ -43,7 +43,7 @@ pub(crate) enum Order {
 pub(crate) struct HandedOver {
     /// The index of the device in the configuration.
     pub(crate) device: usize,
-    /// The output port.
+    /// The port by which the packet is to leave the switch.
     pub(crate) port: u32,
     pub(crate) content: Content,
     /// The frame as it was received. Its ECN codepoint decides whether the packet may be marked.

@@ -15,11 +15,13 @@ pub struct QueueState {
     pub queues: Vec<(u32, u8, QueueCounts)>,
     /// The lateness of each port that has queues.
     pub paces: BTreeMap<u32, Pace>,
-    /// Packets that were dropped because another pipeline was committed while they waited.
+    /// The number of packets that were dropped because another pipeline was committed while they
+    /// waited.
     pub replaced: u64,
-    /// Packets that were dropped because their queue was removed while they waited.
+    /// The number of packets that were dropped because their queue was removed while they waited.
     pub removed: u64,
-    /// Packets that were dropped because the waiting packets had reached their limit of memory.
+    /// The number of packets that were dropped because the waiting packets had reached their limit
+    /// of memory.
     pub beyond_memory: u64,
 }
 

@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 /// The contents of a `runtime.json` file. Paths are not resolved.
 #[derive(Debug, Default, Deserialize)]
 pub struct RuntimeJson {
-    /// The target. Only `bmv2` exists.
+    /// The kind of switch for which the file is written. Only `bmv2` is accepted.
     pub target: Option<String>,
     /// The path of the P4Info.
     pub p4info: Option<String>,

@@ -31,16 +31,16 @@ pub struct TopologyJson {
 pub struct FlowJson {
     /// The name of the flow.
     pub name: String,
-    /// The ports by which its packets leave switches, in order, such as `s1-p2`.
+    /// The ports by which the flow's packets leave switches, in order, such as `s1-p2`.
     pub path: Vec<String>,
-    /// The number of its queue at each of these ports.
+    /// The number of the queue that the flow's packets use at each port of `path`.
     #[serde(default)]
     pub queue: u64,
-    /// The rate of its token bucket.
+    /// The rate of the flow's token bucket, such as `10Mbps`.
     pub rate: String,
-    /// The burst of its token bucket.
+    /// The burst of the flow's token bucket, such as `3kB`.
     pub burst: String,
-    /// The length of its largest packet.
+    /// The length of the flow's largest packet, such as `1500B`.
     pub packet: String,
 }
 
@@ -72,7 +72,7 @@ where
 /// An end of a link: a host or a port of a switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Attachment {
-    /// A host.
+    /// A host, given by its name.
     Host(String),
     /// A port of a switch.
     Switch {

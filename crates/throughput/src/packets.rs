@@ -15,7 +15,7 @@ const PREFETCH_DISTANCE: usize = 16;
 #[derive(Clone, Debug, Default)]
 pub struct Packets {
     bytes: Vec<u8>,
-    /// The offset of each packet in the buffer, and the end of the last one.
+    /// The offset of each packet in the buffer in bytes, followed by the end of the last packet.
     starts: Vec<usize>,
 }
 

@@ -391,7 +391,8 @@ pub(crate) struct Subject<'w> {
     pub(crate) case: Case,
     workload: &'w Workload,
     variant: Variant,
-    /// The number of further workers that have joined the tables, but process no packets.
+    /// The number of workers that are registered with the tables but process no packets. They make
+    /// a single busy worker lock entries as it would beside other busy workers.
     idle_workers: usize,
     pub(crate) switch: Option<Arc<Switch>>,
 }
@@ -609,8 +610,7 @@ struct Lane<'w> {
     /// The distribution from which the worker draws flows, or `None` if all flows are equally
     /// frequent.
     skew: Option<Zipf<f64>>,
-    /// The number of the worker's first flow. The numbers of its further flows are `apart` higher
-    /// each.
+    /// The number of the worker's first flow. The number of each further flow is higher by `apart`.
     first: usize,
     apart: usize,
     /// The packets of one turn, in which a worker processes packets between two readings of the
@@ -745,8 +745,8 @@ impl<'w> Lane<'w> {
         }
     }
 
-    /// Processes packets for this time. Returns the cycles that processing took, and the number of
-    /// packets.
+    /// Processes packets for the duration `time`. Returns the cycles that this took by the
+    /// processor's counter, and the number of packets.
     fn cycles(&mut self, time: Duration) -> (u64, u64) {
         let begin = Instant::now();
         let (mut spent, mut packets) = (0, 0);

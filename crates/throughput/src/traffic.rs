@@ -69,19 +69,20 @@ pub struct Workload {
     notes: Vec<String>,
     /// The tables with keys in which no packet finds an entry.
     unhit: Vec<TableId>,
-    /// The same tables with the reasons why no packet hits them. The list is empty after
-    /// [`Self::from_program`].
+    /// The tables with keys in which no packet finds an entry, each with the reason. The list is
+    /// empty after [`Self::from_program`].
     unhit_reasons: Vec<UnhitTable>,
     /// The tables for which a solver found packets.
     solved: Vec<SolvedTable>,
     /// The port by which all packets arrive.
     port: u32,
-    /// If the traffic was given by the caller: the function that configures a switch, in place of
-    /// the generated entries.
+    /// The function that configures a switch if the caller provided its configuration, or `None` if
+    /// the table entries were generated.
     setup: Option<Setup>,
-    /// The numbers of entries that the setup adds, by the names of their tables.
+    /// The number of entries that `setup` adds to each table, by table name.
     counts: BTreeMap<String, usize>,
-    /// Whether the setup sets rates of meters.
+    /// Whether `setup` sets rates of meters, so that the output of a packet may depend on the
+    /// packets before it.
     sets_meters: bool,
     /// The largest number of outcomes in the tree of a packet, or `None` if packets are processed
     /// instead of trees being computed.

@@ -117,7 +117,7 @@ fn a_guarded_table_is_hit_by_packets_that_are_solved_for() {
     assert!(note.is_some_and(|note| note.contains("I.second (32 flows)")), "{note:?}");
 }
 
-/// Both execution paths do the same with the packets that were solved for.
+/// The interpreter and machine code treat the packets that the solver found in the same way.
 #[test]
 fn solved_packets_leave_the_interpreter_and_machine_code_alike() {
     let workload = reaching(guarded(""), WANTED, ALL);

@@ -28,14 +28,14 @@ const WORDING: Wording = Wording { system: "switch", tester: "Planimeter", on_si
 pub struct HighestRate {
     /// The lower and upper bound that the search found.
     pub found: Found,
-    /// The number of trials.
+    /// The number of trials that the search made.
     pub trials: usize,
     /// Whether this program was the limit: it did not send the packets in time, or had no room for
     /// those that arrived.
     pub is_limited_here: bool,
 }
 
-/// A search in progress.
+/// A search, in progress, for the highest rate at which the switch forwards packets.
 #[derive(Clone, Debug)]
 pub(super) struct Search {
     search: LossFreeSearch,

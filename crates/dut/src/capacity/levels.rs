@@ -46,7 +46,7 @@ impl Level {
     }
 }
 
-/// Measures one level after the other.
+/// The measurement of a table at several levels of occupancy, one after the other.
 pub(super) struct Levels<'a> {
     batch: usize,
     window: usize,

@@ -8,7 +8,7 @@
 use crate::effects::{Gap, Moment, Range};
 use crate::stream::Passage;
 
-/// A value that was read.
+/// A value that was read from a counter, with the times of the request and of its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reading {
     /// The clock reading just before the request was sent.

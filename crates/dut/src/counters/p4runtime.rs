@@ -48,7 +48,8 @@ pub(crate) async fn measure(
             let mut readings = Readings { counter, flow: &flow, stream, pace };
             readings.make(wanted).await
         }
-        // An entry of others is there. It is neither changed nor deleted.
+        // The switch already has an entry that this measurement did not insert, which is neither
+        // changed nor deleted.
         false => Err(DutError::NoRules),
     };
     switch.delete(&inserted).await?;

@@ -21,7 +21,7 @@ const SPACING: Duration = Duration::from_millis(1);
 /// reach the switch.
 const SETTLES: Duration = Duration::from_millis(100);
 
-/// When lists of digests are acknowledged.
+/// The time at which lists of digests are acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Acknowledge {
     /// Lists are acknowledged as soon as they arrive.
@@ -33,14 +33,14 @@ pub(super) enum Acknowledge {
 /// The settings of a pass, in which each packet is sent once.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pass {
-    /// The number of packets.
+    /// The number of packets that are sent in the pass.
     pub(super) packets: usize,
     pub(super) acknowledge: Acknowledge,
     /// The time for which missing digests are awaited after the last packet was sent.
     pub(super) patience: Duration,
 }
 
-/// The interfaces, the control channel and the clock.
+/// The interfaces, the control channel and the clock of a measurement of digests.
 pub(super) struct Bench<'a, C> {
     control: &'a mut C,
     outlets: Vec<Outlet>,

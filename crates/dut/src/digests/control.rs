@@ -20,7 +20,7 @@ pub(super) trait Control {
     /// Appends the lists of digests that have arrived to `lists`, without waiting for more.
     async fn look(&mut self, lists: &mut Vec<v1::DigestList>) -> Result<(), DutError>;
 
-    /// Acknowledges a list.
+    /// Acknowledges a list of digests to the switch.
     fn acknowledge(&mut self, list: &v1::DigestList);
 }
 
@@ -107,7 +107,7 @@ impl Control for P4RuntimeControl<'_> {
             true => v1::update::Type::Modify,
             false => v1::update::Type::Insert,
         };
-        // It may be there although the answer is lost.
+        // The switch may have the configuration even if its answer is lost.
         self.is_configured = true;
         self.write(kind, Some(config)).await
     }

@@ -9,7 +9,7 @@ use crate::live::Wire;
 /// A packet, with the digest that it makes the switch emit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Emitting {
-    /// The packet.
+    /// The bytes of the packet.
     pub packet: Vec<u8>,
     /// The contents of the digest, which no other packet emits.
     pub digest: Data,

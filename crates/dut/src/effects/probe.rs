@@ -157,7 +157,7 @@ impl Classes {
         *count += 1;
     }
 
-    /// Adds the numbers of other probes to these.
+    /// Adds the numbers of probes in `other` to these numbers, class by class.
     pub fn append(&mut self, other: &Self) {
         self.old += other.old;
         self.new += other.new;

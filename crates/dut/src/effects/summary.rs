@@ -38,7 +38,7 @@ impl Percentile {
 /// The statistics of updates of one kind.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Summary {
-    /// The number of requests.
+    /// The number of requests whose effects were observed with probes.
     pub requests: u64,
     /// The number of rules that the requests changed.
     pub rules: u64,
@@ -142,7 +142,7 @@ impl Summary {
 }
 
 impl Excess {
-    /// Adds the numbers of probes of another window.
+    /// Adds the numbers of probes of `other` to those of this window.
     fn append(&mut self, other: &Self) {
         for (own, other) in [(&mut self.changes, other.changes), (&mut self.control, other.control)]
         {

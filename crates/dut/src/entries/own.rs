@@ -129,7 +129,8 @@ impl OwnEntries {
         let is_named =
             |table: &Table| name.is_none_or(|name| table.name == name || table.alias == name);
         let own = self.tables.iter().rev().filter(|(table, _)| is_named(table));
-        // Of tables with as many entries, the last one is found, which is the first of the file.
+        // Among tables with equally many entries, `max_by_key` returns the last one, which is the
+        // first in the file because the order is reversed.
         let most = own.max_by_key(|(_, own)| own.len());
         most.map(of).ok_or_else(|| MakerError::File {
             file: self.file.clone(),

@@ -48,8 +48,8 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
-    /// Returns whether the states of another flow are visible in the same way: packets of both are
-    /// dropped, or not, in the same states.
+    /// Returns whether the switch drops packets of this flow and of `other` in the same states of
+    /// their entries: while an entry is absent, inserted or modified.
     fn is_like(&self, other: &Self) -> bool {
         let states = |one: &Self| {
             let is_seen = |treatment: &Treatment| *treatment != Treatment::Dropped;
@@ -283,7 +283,8 @@ impl OwnFlows {
         let inserted = seen(frame.treated_by(flow)?);
         let second = self.second(number);
         let after = self.get(second).ok_or("there is no such flow")?;
-        // If the outcome of the second actions is not known, only insertion and deletion are observed.
+        // If the outcome of the second actions is not known, only insertion and deletion are
+        // observed.
         let modified = frame.treated_by(&after.written).ok().map(seen);
         let modified = modified.filter(|modified| *modified != inserted);
         if inserted == Treatment::Dropped && !frame.is_from_made() {

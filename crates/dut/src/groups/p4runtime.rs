@@ -15,12 +15,12 @@ use crate::window::Operation;
 /// The number at which the search for unused member and group numbers begins.
 const FIRST: u32 = 0x504c_4101;
 
-/// A member of the group.
+/// A member of the group over which packets are distributed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Member {
     /// The port to which the member's action sends packets.
     pub port: u32,
-    /// The action.
+    /// The action that the member runs, which sends the packet to `port`.
     pub action: v1::Action,
     /// The weight of the member.
     pub weight: u32,
@@ -147,7 +147,7 @@ fn update(kind: v1::update::Type, entity: Kind) -> v1::Update {
 /// The group and its members, with identifiers that the switch does not use yet.
 struct Objects<'a> {
     traffic: &'a Traffic,
-    /// The identifiers of the members.
+    /// The identifiers with which the members are inserted, in the order of [`Traffic::members`].
     members: Vec<u32>,
     group: u32,
 }

@@ -39,7 +39,7 @@ const LOST: f64 = 0.01;
 /// switch is overloaded by so few probes.
 const SLOWEST: u64 = 1_000_000;
 
-/// The interfaces and the clock.
+/// The interfaces and the clock of a measurement with probes, and the counts of probes.
 pub(super) struct Bench {
     clock: Instant,
     outlets: Vec<Outlet>,

@@ -45,8 +45,8 @@ impl Outcome {
 pub struct Flow<E> {
     /// The port by which the packets enter the switch.
     pub port: u32,
-    /// The packet. Its last 16 bytes carry the tag of a probe. What the switch does with the packet
-    /// must not depend on them, and must not change them.
+    /// The bytes of the packet. The last 16 carry the tag of a probe, so the switch must neither
+    /// change them nor let its treatment of the packet depend on them.
     pub packet: Vec<u8>,
     /// The entry that is inserted.
     pub first: E,
@@ -391,10 +391,10 @@ impl Record {
     }
 }
 
-/// A packet that arrived.
+/// A packet that left the switch and arrived at an interface of this machine.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival<'a> {
-    /// The port of the switch by which it left.
+    /// The port by which the packet left the switch.
     pub(super) port: u32,
     pub(super) packet: &'a [u8],
 }

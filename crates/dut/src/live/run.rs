@@ -53,7 +53,7 @@ pub struct Kind {
 /// The measured effects of updates on packets.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// The name of the table.
+    /// The name of the table whose entries the updates changed.
     pub table: String,
     /// The number of rules that were used.
     pub rules: usize,

@@ -109,7 +109,8 @@ fn no_reply_of_a_truthful_barrier_comes_before_its_effects() {
     }
 }
 
-/// The flows change the packets, and some cannot be foretold or are beneath others.
+/// The flows change packets. The outcome of some flows cannot be predicted, and some have a lower
+/// priority than others.
 #[test]
 fn packets_show_the_flows_of_a_file() {
     let flows = "priority=50,udp,nw_dst=10.0.0.1 actions=mod_dl_dst:02:00:00:00:00:07,output:2\n\

@@ -182,7 +182,8 @@ struct Part {
 /// The first packet of a part that passed, where the inequalities of the part begin.
 #[derive(Clone, Copy)]
 struct Begin {
-    /// The time at which the last refused packet before it was sent.
+    /// The sending time of the last packet that was refused before this packet passed. It is the
+    /// earliest possible `m0`.
     refused: Moment,
     arrived: Moment,
 }

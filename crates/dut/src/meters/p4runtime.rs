@@ -40,8 +40,8 @@ pub struct MeteredFlow {
     pub algorithm: Algorithm,
     /// The port by which the packets enter the switch.
     pub port: u32,
-    /// The packet. Its last 16 bytes carry the identity of a packet, and the switch must not change
-    /// them.
+    /// The bytes of the packet. The last 16 carry the identity of the packet, so the switch must
+    /// not change them.
     pub packet: Vec<u8>,
     /// The outcomes of the packet for each colour that the meter may assign.
     pub outcomes: ByColour,

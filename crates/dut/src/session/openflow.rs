@@ -108,7 +108,7 @@ impl OpenFlowChannel {
             channel.identities = identities.collect();
         }
         channel.before = channel.flows()?.into_iter().collect();
-        // A switch may refuse what only describes it.
+        // A switch may refuse these requests, because their answers only describe it.
         channel.size = channel.ask_size().unwrap_or_default();
         channel.description = channel.ask_description().unwrap_or_default();
         let ports = channel.ask_ports().unwrap_or_default();

@@ -495,7 +495,8 @@ impl P4RuntimeChannel {
                         let answered = start.elapsed();
                         (Ended { position, controller: 0, sent, answered, outcome }, numbers)
                     });
-                    // Even if a further request is due, this one and the answers must get on.
+                    // The connection must send this request and receive answers even if a further
+                    // request is due.
                     tokio::task::yield_now().await;
                     None
                 }

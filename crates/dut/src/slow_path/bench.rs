@@ -48,7 +48,7 @@ pub(super) struct Crossed<'a> {
     pub(super) time: Duration,
 }
 
-/// The outcome of a trial.
+/// The outcome of a trial, in which packets cross the control channel for some time.
 pub(super) struct Trial {
     /// The number of packets that arrived per second.
     pub(super) rate: Option<f64>,
@@ -99,7 +99,7 @@ struct Received {
     is_answered: bool,
 }
 
-/// The interfaces, the control channel and the clock.
+/// The interfaces, the control channel and the clock of a measurement of the slow path.
 pub(super) struct Bench<'a, C> {
     control: C,
     outlets: Vec<Outlet>,

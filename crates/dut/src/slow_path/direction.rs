@@ -10,7 +10,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Both directions.
+    /// Both directions in which packets cross the control channel.
     pub const ALL: [Self; 2] = [Self::PacketIn, Self::PacketOut];
 
     /// Returns the name that reports give the direction.

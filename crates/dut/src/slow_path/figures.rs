@@ -10,7 +10,7 @@ use super::tally::Counts;
 /// The rate and delays of packets between switch and controller in one direction.
 #[derive(Clone, Debug)]
 pub struct Crossing {
-    /// The direction.
+    /// The direction in which the packets cross the control channel.
     pub direction: Direction,
     /// The length of the packets in bytes.
     pub length: usize,

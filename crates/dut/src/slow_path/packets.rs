@@ -12,7 +12,8 @@ pub struct Route {
     /// The port of the switch by which the packet enters if it goes to the controller, or leaves if
     /// it comes from the controller.
     pub port: u32,
-    /// The packet. Its last 16 bytes carry its identity, and the switch must not change them.
+    /// The bytes of the packet. The last 16 carry the packet's identity, so the switch must not
+    /// change them.
     pub packet: Vec<u8>,
 }
 
@@ -48,7 +49,8 @@ impl<E> ReactiveFlow<E> {
     }
 }
 
-/// The packets of a measurement.
+/// The packets of a measurement of the slow path. `E` is the type of a table entry in the protocol
+/// of the switch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Packets<E> {
     /// The packet that the switch passes to the controller; `None` if there is no such packet.
@@ -87,7 +89,7 @@ pub struct Traffic {
     /// The default entry that makes the switch send packets to the controller; `None` if no default
     /// entry must be changed.
     pub default_entry: Option<v1::TableEntry>,
-    /// The packets.
+    /// The packets that cross the control channel, and the flows to which the controller reacts.
     pub packets: Packets<v1::TableEntry>,
     /// The metadata of packet-outs that makes packets leave by the port of their route.
     pub metadata: Vec<v1::PacketMetadata>,

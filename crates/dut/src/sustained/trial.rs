@@ -14,15 +14,15 @@ use super::pool::Pool;
 use crate::entry_number::EntryNumber;
 use crate::window::{BUSY, Operation, Refusal};
 
-/// The growth of the response time above which it counts as growing, as a share of the time in which
-/// it grew.
+/// The growth of the response time above which it counts as growing, as a share of the time in
+/// which it grew.
 const GROWTH: f64 = 0.01;
 /// The number of requests during which the response time may grow by chance.
 const BY_CHANCE: f64 = 2.0;
 /// The delay with which this program may send a due request without counting as the limit.
 const LATE: Duration = Duration::from_millis(2);
 
-/// When the requests of a trial are due.
+/// The times at which the requests of a trial are due.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Schedule {
     /// The rate at which updates are due, in updates per second.
@@ -70,7 +70,7 @@ pub(crate) enum Step {
     WaitUntil(Duration),
     /// Wait for an answer, however long it takes.
     Await,
-    /// Nothing: all requests are answered, and none is due.
+    /// Send nothing more: all requests are answered, and the trial has no further one.
     End,
 }
 
@@ -98,7 +98,7 @@ struct Answer {
     updates: usize,
 }
 
-/// A trial in progress.
+/// A trial in progress at one rate of updates, with its unanswered requests and the answers so far.
 #[derive(Debug)]
 pub(crate) struct Trial {
     schedule: Schedule,
@@ -107,7 +107,8 @@ pub(crate) struct Trial {
     next: usize,
     /// Whether the next request became due while the limit of unanswered requests was reached.
     is_held: bool,
-    /// Whether any request of the trial has been held back like that.
+    /// Whether any request of the trial became due while the limit of unanswered requests was
+    /// reached.
     was_held: bool,
     /// The latest time at which a due request had to be held back. All requests that were due by
     /// then were held back, even if several of them are still to be sent.
@@ -123,7 +124,7 @@ pub(crate) struct Trial {
     own_delay: Option<Duration>,
 }
 
-/// The results of a trial.
+/// The results of a trial at one rate of updates.
 #[derive(Clone, Debug)]
 pub(crate) struct Ended {
     pub(super) observation: Observation,

@@ -31,11 +31,11 @@ impl Configured {
 /// The faults of a meter. Without one, it obeys RFC 2698.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Faults {
-    /// The factor by which the committed rate is off.
+    /// The factor by which the committed rate differs from the configured one.
     pub(crate) rate: f64,
-    /// The factor by which the committed burst is off.
+    /// The factor by which the committed burst differs from the configured one.
     pub(crate) burst: f64,
-    /// The factor by which the peak rate is off.
+    /// The factor by which the peak rate differs from the configured one.
     pub(crate) peak: f64,
 }
 
@@ -89,9 +89,9 @@ pub(crate) enum Sender {
     Faltering,
 }
 
-/// Sends packets of half a second through a meter whose buckets are full. The time on the way changes
-/// from packet to packet, the sender pauses now and then, and the clock is read before and after
-/// each step.
+/// Sends packets of half a second through a meter whose buckets are full. The time on the way
+/// changes from packet to packet, the sender pauses now and then, and the clock is read before and
+/// after each step.
 pub(crate) fn trial(
     committed: Configured,
     peak: Configured,

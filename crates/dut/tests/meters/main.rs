@@ -15,13 +15,14 @@ const RUNS: u64 = 200;
 const ENOUGH: u64 = 197;
 /// The number of runs of 200 in which a fault must be found. A pause of the sender may hide it.
 const MOST: u64 = 190;
-/// The same for groups, whose runs take less time.
+/// The number of runs of the tests of groups. There are more of them than of meters, because they
+/// take less time.
 const RUNS_OF_GROUPS: u64 = 1_000;
 const ENOUGH_OF_GROUPS: u64 = 964;
 
 /// The committed bucket in bytes: a quarter of the offered rate, and the tokens of 0.1 s.
 const BYTES: Configured = Configured { rate: 2_000 * LENGTH, burst: 200 * LENGTH };
-/// The same in packets.
+/// The committed bucket in packets: a quarter of the offered rate, and the tokens of 0.1 s.
 const PACKETS: Configured = Configured { rate: 2_000, burst: 200 };
 const FAR: Configured = Configured { rate: 1 << 30, burst: 1 << 30 };
 
@@ -76,8 +77,8 @@ fn a_burst_that_is_off_by_a_twentieth_is_found_and_recovered() {
     check(PACKETS, 1, faults, &[Fault::BurstBelow]);
 }
 
-/// Both buckets are measured at once, as packets of three different outcomes show them. A red packet
-/// shows nothing of the committed bucket.
+/// Both buckets are measured at once, as packets of three different outcomes show them. A red
+/// packet shows nothing of the committed bucket.
 #[test]
 fn the_two_rates_of_one_meter_are_distinguished() {
     let half = Configured { rate: BYTES.rate / 2, burst: BYTES.burst / 2 };

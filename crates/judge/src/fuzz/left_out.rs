@@ -56,7 +56,7 @@ impl Run<'_> {
                 let config = Some(digest_entry::Config::default());
                 insert(v1::DigestEntry { digest_id, config }.into())
             }
-            // What is there is written again.
+            // The update writes the value that the cell or value set has already.
             (_, Some(entity)) if scope.is_array() || matches!(scope, Scope::ValueSet(_)) => {
                 modify(entity.clone())
             }

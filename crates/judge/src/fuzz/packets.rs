@@ -91,7 +91,7 @@ impl Run<'_> {
         let updates = std::mem::take(sent).into_iter().map(|request| request.updates);
         let updates = updates.filter(|updates| !updates.is_empty());
         *sent = updates.map(|updates| Request { updates, packets: Vec::new() }).collect();
-        // The requests are counted already.
+        // These requests were counted when they were first sent.
         let (counts, near_misses) = (self.counts.clone(), self.near_misses.clone());
         let again = self.reset().is_ok().then(|| self.all(sent).err()).flatten();
         (self.counts, self.near_misses) = (counts, near_misses);

@@ -66,7 +66,7 @@ pub(super) fn parts(bench: &mut Bench) -> Parts {
     scopes.extend(subject.digests.iter().map(|digest| Scope::Digest(*digest)));
     scopes.sort_unstable();
     scopes.dedup();
-    // What refers to other entities is deleted before them.
+    // Entities must be deleted before the entities to which they refer.
     scopes.sort_by_key(|scope| std::cmp::Reverse(chain(subject, *scope)));
     Parts { written: scopes, ..parts }
 }

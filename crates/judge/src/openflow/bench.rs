@@ -227,7 +227,7 @@ impl Bench {
         let destination = change.flow.map(|flow| MacAddress([2, 0x50, 0x4c, 0x41, 0x4e, flow]));
         let mut frame = Vec::new();
         let xid = openflow::Xid(self.session.take_xid());
-        // These values can all be written.
+        // The values of a change can all be encoded, so there is no error to handle.
         let _ = match self.version() {
             Version::V1_0 => {
                 let any = v1_0::Match::any().with_dl_src(SOURCE);

@@ -133,7 +133,7 @@ fn default_is_set_and_reset(bench: &mut Bench) -> Result<(), Fault> {
     let wanted = v1::TableEntry { metadata: Bytes::from_static(b"m"), ..default_entry(&table)? };
     bench.accept(vec![modify(of_entry(&wanted))])?;
     let set = bench.default_entry(&table)?;
-    // Whatever the answer is, the program's own action is put back.
+    // The program's own default action is restored whatever the answer is.
     let reset = v1::TableEntry { action: None, metadata: Bytes::new(), ..wanted.clone() };
     bench.accept(vec![modify(of_entry(&reset))])?;
     demand((&set.action, &set.metadata) == (&wanted.action, &wanted.metadata), || {

@@ -326,7 +326,7 @@ fn field_left_out(bench: &mut Bench) -> Result<(), Fault> {
     let left_out = table.keys.iter().find(|key| key.kind != Kind::Exact).map(|key| key.id);
     let mut entry = bench.entry(&table);
     entry.r#match.retain(|field| Some(field.field_id) != left_out);
-    // An entry that matches everything may be there already.
+    // The table may already contain an entry that matches everything.
     if entry.r#match.is_empty() && bench.find(&entry)?.is_some() {
         return Err(Fault::NotApplicable(
             "the table has an entry that matches everything".to_owned(),

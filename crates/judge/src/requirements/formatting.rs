@@ -208,7 +208,7 @@ fn value_too_large(bench: &mut Bench) -> Result<(), Fault> {
         let entry = bench.entry(&table);
         let wrong = with_match(&entry, key.id, matched);
         bench.refuse(insert(of_entry(&wrong)), BAD_VALUE)?;
-        // A device that cuts the value takes it for one of these.
+        // A device that truncates the value would read it as one of these numbers.
         for low in [0, 1, largest(key.bits)] {
             let mut cut = entry.clone();
             cut.r#match.retain(|field| field.field_id != key.id);

@@ -190,7 +190,7 @@ fn idle_notification(bench: &mut Bench) -> Result<(), Fault> {
 fn idle_notification_of_the_primary(bench: &mut Bench) -> Result<(), Fault> {
     let mut backup = backup(bench)?;
     let entry = expiring(bench)?;
-    // That no notification comes at all is another requirement.
+    // Another requirement demands that a notification arrives at all.
     let is_notified = notified(bench, &entry).is_ok();
     bench
         .silent_on(&mut backup, |message| matches!(message, Message::IdleTimeoutNotification(_)))?;

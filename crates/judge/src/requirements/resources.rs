@@ -231,7 +231,7 @@ fn idle_time_is_returned(bench: &mut Bench) -> Result<(), Fault> {
     let has_one = |table: &Table| table.notifies_idle_entries;
     let table = bench.open_table("table with idle timeouts", has_one)?;
     let entry = bench.entry(&table);
-    // Long enough that no notification comes.
+    // The timeout is so long that no idle notification is sent during the attempt.
     let entry = v1::TableEntry { idle_timeout_ns: 12_345_678_901_234, ..entry };
     bench.accept(vec![insert(of_entry(&entry))])?;
     let found =

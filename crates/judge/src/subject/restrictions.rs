@@ -142,7 +142,8 @@ impl Restriction {
             priority: i32::try_from(priority).ok()?,
             ..like.clone()
         };
-        // The solver knows no wish for the priority.
+        // The solver cannot prefer a priority, so an entry with the priority of `like` is tried
+        // afterwards.
         let wished = v1::TableEntry { priority: like.priority, ..entry.clone() };
         let reaches = |entry: &v1::TableEntry| {
             let breach = self.breach_of_entry(entry);

@@ -18,15 +18,15 @@ use tonic::{Code, Status};
 /// A fault of a device, made by changing its answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Distortion {
-    /// Whatever is refused seems to be accepted.
+    /// Refusals are changed to acceptances.
     AcceptsAll,
-    /// Whatever is refused is refused with another code.
+    /// Refusals have another status code.
     OtherCodes,
-    /// The codes of updates are missing.
+    /// Refusals lack the status codes of single updates.
     NoDetails,
     /// Reads return nothing.
     ReadsNothing,
-    /// Reads return entities without what belongs to them.
+    /// Reads return entities without their data.
     ReadsLess,
     /// Reads return the entities that were asked for and one more.
     ReadsMore,
@@ -44,7 +44,7 @@ pub(super) enum Distortion {
     LosesPacketInMetadata,
     /// All controllers receive packet-ins, digests and idle notifications.
     SendsToAll,
-    /// Packet-outs with wrong metadata are mended.
+    /// Packet-outs with wrong metadata are corrected instead of dropped.
     MendsPacketOuts,
     /// Roles without a configuration have access to nothing.
     RestrictsRoles,
@@ -58,7 +58,7 @@ pub(super) enum Distortion {
     LosesIdleTimeouts,
     /// Modifications lose the metadata of an entry.
     LosesMetadata,
-    /// Fields that a match has twice are accepted.
+    /// Matches that contain a field twice are accepted.
     AcceptsDoubles,
     /// The cells of counters keep their counts.
     IgnoresCounts,
@@ -78,7 +78,7 @@ pub(super) enum Distortion {
     CutsRegisters,
     /// Value sets lose a member.
     LosesSetMembers,
-    /// Members that a value set has twice are accepted.
+    /// Value sets that contain a member twice are accepted.
     AcceptsDoubleMembers,
     /// Digests have lists of another size.
     ChangesListSizes,
@@ -195,7 +195,7 @@ impl Distortion {
 #[derive(Debug, Default)]
 pub(super) struct Exchangeable {
     distortion: Mutex<Option<Distortion>>,
-    /// Whether a packet-in came, and no entity was deleted since then.
+    /// Whether a packet-in has been sent and no entity has been deleted since then.
     has_packets: AtomicBool,
 }
 

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// The largest number of packets that are received or sent at once.
 pub(super) const BURST: usize = 64;
 
-/// A port, as the C functions fill it.
+/// The properties of an open DPDK port. The C functions fill in this structure.
 #[repr(C)]
 #[derive(Debug)]
 struct RawPort {
@@ -22,7 +22,7 @@ struct RawPort {
     pool: *mut Opaque,
 }
 
-/// A received packet, as the C functions fill it.
+/// The location of a received packet in DPDK's memory. The C functions fill in this structure.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct RawPacket {

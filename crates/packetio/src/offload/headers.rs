@@ -13,7 +13,7 @@ pub(super) enum Layer {
     Udp(usize),
 }
 
-/// The headers of a frame.
+/// The headers of a frame that contain lengths or checksums.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Headers {
     /// The headers with lengths or checksums, from the outside in.

@@ -16,8 +16,8 @@ const WIDTH: usize = 80;
 /// The maximum number of paths that are printed. A longer list would not help a reader.
 const MAX: usize = 12;
 
-/// The remark about a program whose paths are so many that they are counted without regard to which
-/// headers are valid.
+/// The remark about a program with too many paths and sets of valid headers. Its paths are counted
+/// without regard to which headers are valid.
 const ALL_WAYS: &str = "Sets of valid headers are too many as well: conditions on them go both ways here, and all headers \
                         are emitted. There are fewer ways, and the longest is shorter.";
 

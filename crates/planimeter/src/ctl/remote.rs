@@ -147,7 +147,7 @@ impl Drop for Remote {
     /// Closes the stream, so that this controller is no longer primary, and waits until the device
     /// has noticed. The next command can then become primary without displacing this one.
     fn drop(&mut self) {
-        // A lost connection has given it up too.
+        // If the connection is lost, this controller is no longer the primary either.
         let _ = self.ask(|link| {
             Box::pin(async move {
                 if let Some((sender, mut receiver)) = link.stream.take() {

@@ -23,9 +23,9 @@ use crate::bound::topology::{flows, network_text};
 use crate::failure::Failure;
 use crate::stf::topology::Topology;
 
-/// The program of the switches.
+/// The file name and the source of the program that the demo's switches run.
 const PROGRAM: (&str, &str) = ("queues.p4", include_str!("../../../../examples/queues/queues.p4"));
-/// The switches with their queues, and the flows.
+/// The file name and the text of the topology: the switches with their queues, and the flows.
 const TOPOLOGY: (&str, &str) =
     ("topology.json", include_str!("../../../../examples/queues/topology.json"));
 /// The host that sends the packets of all flows.

@@ -20,7 +20,8 @@ use crate::dut::slow_path as report_of;
 use crate::dut::traffic::slow_path as traffic;
 use crate::failure::Failure;
 
-/// The program of the switch: forwarding by Ethernet addresses, with packet-ins and packet-outs.
+/// The file name and the source of the switch's program, which forwards by Ethernet addresses and
+/// has packet-ins and packet-outs.
 const PROGRAM: (&str, &str) = ("l2.p4", include_str!("../../../../programs/l2.p4"));
 /// The port number that stands for the controller in the program.
 const CPU_PORT: u32 = 255;

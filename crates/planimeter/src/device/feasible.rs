@@ -37,16 +37,16 @@ pub(super) struct Effort {
 /// The reason why a search for packets ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
-    /// All paths that were wanted are tried.
+    /// All requested paths have been tried.
     Complete,
-    /// The time was over.
+    /// The time that the user allows for the search had passed.
     TimeOver,
     /// The user interrupted the search.
     Interrupted,
 }
 
 impl End {
-    /// Returns the reason why paths that were wanted may not be tried, if there is one.
+    /// Returns the reason why some of the requested paths may not have been tried, if there is one.
     pub(super) fn reason(self) -> Option<&'static str> {
         match self {
             Self::Complete => None,
@@ -81,13 +81,14 @@ impl Effort {
             found: Arc::default(),
         };
         let (steps, found) = (task.steps.clone(), task.found.clone());
-        // A query to the solver does not see an interrupt, so the search may be left behind.
+        // A query to the solver cannot be interrupted, so the thread of the search may be
+        // abandoned.
         let work = move || with_large_stack(|| task.run());
         let end = match interrupt::abandonable(&interrupt, work).map_err(Failure::run)? {
             Some(ended) => ended.map_err(Failure::run)?.map_err(Failure::run)?,
             None => End::Interrupted,
         };
-        // The progress bar is removed although a search that was left behind still refers to it.
+        // The progress bar is removed although an abandoned search still refers to it.
         drop(locked(&steps).take());
         let found = std::mem::take(&mut *locked(&found));
         for (prediction, feasibility) in predictions.iter_mut().zip(found) {
@@ -97,18 +98,19 @@ impl Effort {
     }
 }
 
-/// A path for which a packet is sought.
+/// A path for which the search must find a packet, or a proof that no packet takes it.
 struct Sought {
     choices: Vec<Vec<Choice>>,
     /// Whether `choices` has all sequences of choices that the path stands for.
     are_all: bool,
 }
 
-/// The search on a thread of its own. Its answers remain if it is left behind.
+/// The search for packets, which runs on a separate thread. Its answers so far remain available if
+/// the thread is abandoned.
 struct Task {
     effort: Effort,
     program: Program,
-    /// The paths, the slowest first.
+    /// The paths to try. The one with the longest predicted delay comes first.
     paths: Vec<Sought>,
     interrupt: Arc<AtomicBool>,
     steps: Arc<Mutex<Option<Steps>>>,

@@ -23,7 +23,8 @@ pub(super) fn table<'a>(
     let mut table = Table::of_values(caption, columns);
     let mut idle: Option<Forwarded> = None;
     for (work, cost) in costs {
-        // Loads that were measured together have the same packets while nothing is done.
+        // Loads that were measured together share the packets that passed while the control channel
+        // was idle.
         if idle.as_ref() != Some(&cost.idle) {
             table.row(row(&format!("nothing, before {work}"), cost.rate, &cost.idle));
         }

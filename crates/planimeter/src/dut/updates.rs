@@ -139,7 +139,8 @@ impl Varied {
             Self::Packets => one.load.has_packets != load.has_packets,
             Self::Table => one.table != first.table,
         };
-        // The loads that differ all have the batch of the base.
+        // All loads that differ in this property have the batch size of the base load, so the first
+        // of them stands for that load.
         let base = match self {
             Self::Batch => first,
             Self::Occupancy | Self::Atomicity | Self::Controllers | Self::Packets | Self::Table => {
@@ -259,7 +260,7 @@ pub(super) fn section(measured: &[Measured]) -> Section {
     let costs = measured.iter().filter_map(|one| Some((one.operation.verb(), one.packets()?)));
     let tables = tables.chain(packets::table("Packets beside updates", costs));
     let tables = tables.chain(transport::table(measured.iter().filter_map(connection)));
-    // Of requests of one size, those with the window of the largest ones are drawn.
+    // The chart shows only loads with the same window as the load with the largest requests.
     let largest = batches.iter().max_by_key(|one| one.load.batch);
     let window = largest.map_or(1, |one| one.load.window);
     let mut figures = vec![Figure::plot(

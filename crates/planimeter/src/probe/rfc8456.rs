@@ -110,7 +110,7 @@ struct Keeper<'a> {
     progress: Progress,
     directory: &'a RunDirectory,
     name: &'a str,
-    /// The results so far.
+    /// The results of the run so far, or `None` before there are any.
     kept: Option<BenchmarkResult>,
     trials: u32,
 }

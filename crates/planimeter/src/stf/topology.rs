@@ -198,7 +198,7 @@ impl Topology {
             let at = network.switch(name, own);
             let mut queues = Configuration::default();
             queues.0.extend(of_files.into_iter().flat_map(|of_file| of_file.0));
-            // The topology says more about the switch than the file of its entries.
+            // Queues that the topology configures replace those of the switch's file of entries.
             queues.0.extend(switch.queues.0.clone());
             network.set_queues(at, queues);
         }

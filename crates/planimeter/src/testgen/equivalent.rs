@@ -99,7 +99,7 @@ fn text([path, other]: [&Path; 2], verdict: &Equivalence, options: &Options) -> 
     }
 }
 
-/// Returns in words for what two programs are compared.
+/// Describes the bounds within which two programs are compared.
 fn bounds(options: &Options) -> String {
     let packets = match options.packets {
         1 => "all packets".to_owned(),
@@ -174,8 +174,8 @@ fn document(
     }
 }
 
-/// Returns a line if a proof does not depend on the number of passes, and one for each configuration
-/// that it leaves out.
+/// Returns a line if a proof does not depend on the number of passes, and one for each
+/// configuration that it leaves out.
 fn remarks(verdict: &Equivalence) -> Vec<String> {
     match verdict {
         Equivalence::Equal { without, any_passes, .. } => {

@@ -1,4 +1,5 @@
-//! `planimeter testgen --entries`: the entries of a file, besides which tables have none.
+//! `planimeter testgen --entries`: reads the entries of files. Tables contain these entries and no
+//! others.
 
 use std::path::PathBuf;
 

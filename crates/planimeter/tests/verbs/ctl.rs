@@ -64,7 +64,7 @@ fn start(switch: &Switch, words: &[&str]) -> Child {
         .expect("the command runs")
 }
 
-/// Each kind of command, and what it reads back.
+/// Commands of each kind change the state of a switch, and reading commands show the change.
 #[test]
 fn commands_change_a_switch_and_read_it_back() {
     let (switch, _folder) = switch();
@@ -148,12 +148,12 @@ fn packets_and_messages_pass_in_both_directions() {
         outcome.starts_with("port 2 (") && outcome.ends_with(&format!(": {other}\n")),
         "{outcome}"
     );
-    // Its effects last, unless they are not wanted.
+    // The effects of an injected packet last, unless the command excludes them.
     let counted = "ports[1]: 1 packets, 16 bytes\n";
     assert_eq!(done(&switch, "counter read ports 1"), counted);
     assert_eq!(done(&switch, &format!("inject 1 {other} --without-effects")), outcome);
     assert_eq!(done(&switch, "counter read ports 1"), counted);
-    // Its trace is text, or JSON in one line.
+    // The trace of an injected packet is text, or JSON in one line.
     let traced = done(&switch, &format!("inject 1 {other} --without-effects --all-outcomes"));
     assert!(traced.starts_with("packet on port 1, 16 bytes: ethernet\n"), "{traced}");
     assert!(traced.contains("exact_match") && traced.ends_with(&outcome), "{traced}");
@@ -169,7 +169,8 @@ fn packets_and_messages_pass_in_both_directions() {
     assert_eq!(outcome["kind"], "packet-in");
     assert_eq!(outcome["metadata"]["port"], "1");
     assert_eq!(outcome["payload"], TO_CONTROLLER);
-    // Its trace has the tables that it passed, without an effect on the outcome, and as JSON.
+    // The trace of an injected packet has the tables that it passed. Requesting the trace does not
+    // change the outcome.
     let traced = done(&switch, &format!("inject 1 {other} --trace"));
     assert!(
         traced.contains("exact_match") && traced.ends_with(&format!(": {other}\n")),
@@ -187,7 +188,8 @@ fn packets_and_messages_pass_in_both_directions() {
     let deadline = Instant::now() + Duration::from_secs(20);
     let mut primary = false;
     while !primary && Instant::now() < deadline {
-        // It is refused, and ends, if it comes while one of the commands here is the primary.
+        // The listener is refused and ends if it starts while a command of this test is the
+        // primary.
         if listener.try_wait().expect("its state").is_some() {
             listener = listen();
         }
@@ -239,7 +241,7 @@ fn another_primary_keeps_its_rights_unless_it_is_displaced() {
     done(&switch, "--take-over table delete routes 10.0.0.0/8");
     drop(stream);
     drop(runtime);
-    // All others are gone, and a later one is primary without flags.
+    // All other controllers have left, so a later one becomes primary without flags.
     done(&switch, entry);
     assert_eq!(done(&switch, "table count routes"), "routes: 1 entries\n");
 }

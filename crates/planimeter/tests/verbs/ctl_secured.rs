@@ -91,7 +91,8 @@ fn a_switch_is_controlled_over_tls() {
     assert_eq!(done(&switch, &format!("{trusting} table count routes")), "routes: 1 entries\n");
     let outcome = done(&switch, &format!("{trusting} inject 2 08000000000008000000001108000000"));
     assert!(outcome.starts_with("dropped") || outcome.starts_with("port"), "{outcome}");
-    // A certificate of nobody that is trusted, or for another name, and a client without TLS.
+    // The server's certificate is not from a trusted authority or is for another name, or the
+    // client does not use TLS.
     for (text, reason) in [
         ("--tls-ca other.pem", "certificate"),
         ("--tls-ca own.pem --tls-server-name other.test", "certificate"),

@@ -45,7 +45,7 @@ fn a_switch_is_measured_and_the_report_has_all_tests() {
         assert!(row[3]["value"].as_f64().expect("a rate") > 0.0, "{row}");
         assert_eq!(row[6]["value"], 0.0, "nothing is refused: {row}");
     }
-    // What keeps answers back on their way is not seen here, and no packets passed.
+    // This host cannot observe why answers to reads are delayed, and no packets were sent.
     let reads = &result["sections"][1];
     let connection = reads["tables"].as_array().expect("tables").iter();
     let connection = connection.filter(|table| table["caption"] == "Connection to the switch");
@@ -121,7 +121,7 @@ fn the_switch_meets_every_requirement_of_the_specification() {
     assert!(junit.contains("failures=\"0\" skipped=\"0\""), "{junit}");
     let exchanges = std::fs::read_to_string(run.join("exchanges.txt")).expect("a file");
     assert!(exchanges.contains("-> device_id"), "{exchanges}");
-    // The table with all requirements is left to the page.
+    // The table with all requirements is only on the page of the report.
     assert!(!stdout(&output).contains("duplicate-election-id"), "{}", stdout(&output));
     browser::check(&run);
 }
@@ -423,7 +423,7 @@ fn packets_show_what_the_commit_of_a_pipeline_costs() {
     for row in rows(1) {
         assert!(row[1]["value"].as_f64().expect("a packet is forwarded") > 0.0, "{row}");
     }
-    // The switch is as it was: it runs its program, without entries.
+    // The switch is in the state from before the measurement: it runs its program, without entries.
     let again = folder.path().join("again");
     let output = effects(&namespace, &switch, "l2.p4", &again).arg("--quick").output();
     let output = output.expect("the command runs");
@@ -743,7 +743,8 @@ fn an_interrupted_test_of_groups_leaves_no_group() {
     std::thread::sleep(Duration::from_secs(4));
     kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
     assert_eq!(child.wait().expect("it ends").code(), Some(130));
-    // An entry, a group or a member that is left would be in the way of the next measurement.
+    // An entry, a group or a member that was left in the switch would make the next measurement
+    // fail.
     let again = folder.path().join("again");
     let output = with_meters_and_groups(&namespace, &switch, PROGRAM, &again).output();
     let text = stdout(&output.expect("the command runs"));
@@ -799,7 +800,7 @@ fn a_switch_is_measured_with_the_entries_of_a_file() {
         assert_eq!(row[6]["value"], 0.0, "nothing is refused: {row}");
     }
     browser::check(&run);
-    // The switch is as it was.
+    // The switch is in the state from before the measurement.
     let again = folder.path().join("again").to_string_lossy().into_owned();
     let output =
         planimeter("dut", &[&switch.1, "--plan", "reads", "--quick", "--quiet", "-o", &again]);

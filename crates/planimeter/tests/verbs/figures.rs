@@ -1,5 +1,5 @@
-//! Tests of verbs that print figures and leave no run directory: the figures of their JSON are those
-//! of their text.
+//! Tests of verbs that print figures and leave no run directory: the figures of their JSON are
+//! those of their text.
 
 use std::path::{Path, PathBuf};
 
@@ -120,7 +120,7 @@ fn what_tests_reach_is_the_same_as_text_and_as_json() {
         assert_eq!(line.contains(&words), unreachable > 0.0, "{words}: {line}");
     }
     assert!(kinds.len() >= 3, "{result}");
-    // What no packet reaches is listed, by `compile --dead` too.
+    // The parts that no packet reaches are listed, also by `compile --dead`.
     let missed = rows(&result, "Not reached");
     assert!(!missed.is_empty(), "{text}");
     assert!(missed.iter().all(|row| row["verdict"] == "unreachable"), "{missed:?}");
@@ -145,7 +145,7 @@ fn the_verdict_on_two_programs_is_the_same_as_text_and_as_json() {
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     let result: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
     assert_eq!(rows(&result, "Comparison")[0]["verdict"], "different");
-    // The script of the other program is that which the text has.
+    // The script of the other program equals the one in the text output.
     let text = stdout(&planimeter("testgen", &[&path, "--equivalent", &other]));
     let script = result["sections"][2]["text"].as_array().expect("lines");
     let lines: Vec<&str> = script.iter().map(|line| line.as_str().expect("a line")).collect();

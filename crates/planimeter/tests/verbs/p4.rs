@@ -307,7 +307,7 @@ fn a_trace_names_states_tables_actions_and_outputs() {
     for part in ["UpdateParser.start", "values ", "exchange(", "port "] {
         assert!(printed.contains(part), "{part}: {printed}");
     }
-    // The same on machine code, whose forms are compared with the run that is traced.
+    // Machine code has the same trace: its runs are compared with the run that is traced.
     let arguments =
         ["stf", "--path", "compiled", "--trace", "--verbose", &program("entry_update.p4")];
     assert_eq!(text(&planimeter(&arguments).stdout), printed);

@@ -147,7 +147,7 @@ fn queues_that_cannot_be_stored_are_refused_and_undone() {
     drop(switch);
     let switch = switch_with_limit(&state, "unlimited");
     assert_eq!(done(&switch, "queue dump"), confirmed);
-    // With room again, changes are taken again.
+    // Once the file has room again, changes of queues are accepted again.
     done(&switch, "queue set port=2 queue=63 rate=77Mbps");
 }
 

@@ -31,7 +31,7 @@ pub enum ServingError {
     /// The server cannot listen on its address.
     #[error("cannot listen on {address}: {cause}")]
     Listen {
-        /// The address.
+        /// The address on which the server cannot listen.
         address: SocketAddr,
         /// The error of the system.
         cause: io::Error,

@@ -1,4 +1,4 @@
-//! Tests of traces that have everything that could happen to the packets of ports.
+//! Tests of traces that contain all outcomes that packets from ports could have.
 
 use crate::support::{Bench, Controller, Names, TIMEOUT, pushed};
 use p4runtime::proto::trace::{Node, Trace, node::Next};

@@ -57,7 +57,8 @@ async fn a_file_that_was_cut_off_is_refused_and_can_be_repaired() {
     }
 }
 
-/// The same state is restored if answers wait for the medium.
+/// Answered writes also survive a restart if answers wait until the writes are on the storage
+/// medium.
 #[tokio::test]
 async fn answered_writes_survive_with_sync_to_the_medium() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -1,5 +1,5 @@
-//! Tests that strings keep their numbers: over restarts and kills, in another pipeline, and for a
-//! second controller.
+//! Tests that strings of translated types keep their numbers: over restarts and kills, in another
+//! pipeline, and for a second controller.
 
 use crate::support::{Bench, Controller, DEVICE, TIMEOUT, pushed};
 use entities::TranslationPair;

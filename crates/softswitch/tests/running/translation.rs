@@ -251,7 +251,7 @@ async fn refusals_reads_and_deletions_assign_no_numbers() {
     controller.insert([entry(b"d")]).await;
     let translations = bench.switch.translations(DEVICE).expect("a program runs");
     let assigned: Vec<_> = translations.assigned().into_iter().map(|pair| pair.number).collect();
-    // Ports 1 and 2 are there, and the cells of the register contain 0.
+    // Ports 1 and 2 exist and the cells of the register contain 0, so the least free number is 3.
     assert_eq!(assigned, [3]);
     let message = refused(&mut controller, Insert, entry(b"3"), Code::FailedPrecondition).await;
     assert!(message.contains("port 3 of type 'name_t' is in use as 'd'"), "{message}");

@@ -96,7 +96,8 @@ fn compiled(workload: &Workload, path: Path) -> Result<(Switch, Case), TrafficEr
 }
 
 impl Lane<'_> {
-    /// Processes packets for this time. Returns the cycles per packet of each turn of 512 packets.
+    /// Processes packets for the duration `time`. Returns the cycles per packet of each turn of 512
+    /// packets.
     fn turns(&mut self, time: Duration) -> Vec<f64> {
         let begin = Instant::now();
         let mut turns = Vec::new();

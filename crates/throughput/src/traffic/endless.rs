@@ -20,7 +20,7 @@ pub struct Endless {
     flows: Vec<usize>,
     /// The number of flows whose packets were tried until the search stopped.
     tried: usize,
-    /// The number of all flows.
+    /// The number of flows in the traffic, whether or not they were tried.
     of: usize,
     /// The first packet whose processing did not end.
     packet: Vec<u8>,

@@ -29,7 +29,7 @@ const OFFERS: u32 = 4;
 /// A request to the solver: the tables, and the conditions for their packets.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Task<'t> {
-    /// The tables. A packet is searched for each of them.
+    /// The tables that packets must hit. The solver searches for one packet for each of them.
     pub(super) tables: &'t [TableId],
     /// Packets whose path through the program must remain the same when entries are added.
     pub(super) kept: &'t [Vec<u8>],
@@ -99,8 +99,8 @@ pub(super) fn solve(trial: &mut Trial<'_>, task: Task<'_>) -> Result<Solved, Con
     Ok(Solved { bases, missing })
 }
 
-/// Returns the reason for tables for which the solver has no answer. Other tables are measured all
-/// the same.
+/// Returns the reason why no packet was found for tables for which the solver has no answer. Other
+/// tables are measured all the same.
 fn without_answer(error: &FindError) -> String {
     match error {
         FindError::Search(SearchError::Unsupported(what)) => what.to_string(),
@@ -144,7 +144,7 @@ fn reason(answer: &WishAnswer, time: Duration) -> Option<String> {
     })
 }
 
-/// Returns the reason for tables for which the time did not suffice.
+/// Returns the reason why no packet was found for tables whose search ran out of time.
 fn late(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     format!("the time for which packets are solved for, {seconds} s, ended before one was found")

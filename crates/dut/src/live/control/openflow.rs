@@ -26,7 +26,7 @@ pub(crate) struct OpenFlowControl<'a> {
     looked: Moment,
 }
 
-/// An unanswered request.
+/// A request of flow-mods and a barrier request, to which the barrier reply has not arrived yet.
 struct Request {
     /// The transaction id of the first flow-mod.
     first: Xid,

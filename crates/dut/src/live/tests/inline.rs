@@ -104,7 +104,7 @@ struct InlineControl {
     /// changes a turn later. The answer comes when half of them have changed.
     turns: usize,
     turn: usize,
-    /// When the rules of the last request changed, in the order of its updates.
+    /// The times at which the rules of the last request changed, in the order of its updates.
     changes: Vec<Span>,
 }
 

@@ -113,13 +113,13 @@ impl OpenFlowChannel {
         Ok(Sent { phase: Phase::at_once(phases), unsent })
     }
 
-    /// Notes that `count` flows of this measurement are in the switch which no series of requests
-    /// has inserted.
+    /// Records that the switch has `count` flows of this measurement that no series of requests has
+    /// inserted.
     pub(crate) fn set_aside(&mut self, count: usize) {
         self.accepted += count as u64;
     }
 
-    /// Notes that `count` flows were deleted which no series of requests had inserted.
+    /// Records the deletion of `count` flows that no series of requests had inserted.
     pub(crate) fn take_back(&mut self, count: usize) {
         self.accepted = self.accepted.saturating_sub(count as u64);
     }

@@ -84,7 +84,7 @@ fn all_tests_are_made_and_the_switch_is_left_as_it_was() {
                 assert_eq!((one.refused(), one.rates().len()), (0, 3), "{:?}", one.operation);
                 assert!(one.rates().iter().all(|rate| *rate > 0.0));
             }
-            // What is inserted is also modified and deleted.
+            // All inserted entries are also modified and deleted.
             for load in found.updates.chunks(3) {
                 let counts: Vec<Vec<usize>> = load
                     .iter()

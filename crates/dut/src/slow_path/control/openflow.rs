@@ -13,7 +13,7 @@ use crate::window::Operation;
 /// The number of unsent bytes above which no further packet-out is made.
 const BACKLOG: usize = 1 << 20;
 
-/// An OpenFlow switch.
+/// The control channel to an OpenFlow switch in a measurement of the slow path.
 pub(in crate::slow_path) struct OpenFlowControl<'a> {
     channel: &'a mut OpenFlowChannel,
     /// The port by which the controller makes the switch send packets.

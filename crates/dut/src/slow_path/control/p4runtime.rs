@@ -16,7 +16,7 @@ use crate::session::{Stream, read_entities, take_messages};
 use crate::tag::Tag;
 use crate::window::{BatchAtomicity, Operation};
 
-/// A P4Runtime switch.
+/// The control channel to a P4Runtime switch in a measurement of the slow path.
 pub(in crate::slow_path) struct P4RuntimeControl<'a> {
     updates: &'a mut live::P4RuntimeControl,
     stream: Stream<'a>,

@@ -148,7 +148,7 @@ impl Generator<'_> {
             }
         }
         let (counts, marker) = (self.subject.counts(table), self.subject.marker(table));
-        // One of sixteen updates is of what the table does not have.
+        // One of sixteen updates is of a direct counter or meter that the table may lack.
         let is_wrong = self.random.u8(..16) == 0;
         let is_of_meter = match (counts, marker) {
             (Some(_), Some(_)) => self.random.bool(),

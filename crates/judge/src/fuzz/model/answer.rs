@@ -45,8 +45,8 @@ impl Expected {
         }
     }
 
-    /// If the update violates a single part of one constraint and is valid otherwise, returns the
-    /// owner of the constraint and the position of the part.
+    /// Returns the owner of a constraint and the position of one of its parts, if the update
+    /// violates only this part and is valid otherwise.
     pub(in crate::fuzz) fn near_miss(&self) -> Option<(&str, usize)> {
         let Self::Refused(Refusal { codes, breaches }) = self else { return None };
         let ([breach], [Code::InvalidArgument]) = (breaches.as_slice(), codes.as_slice()) else {

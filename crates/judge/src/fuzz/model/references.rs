@@ -59,7 +59,8 @@ impl Model {
     ) -> bool {
         let wanted = reference.pairs.iter().map(|pair| Some((pair.field, value(pair.own)?)));
         let Some(wanted) = wanted.collect::<Option<Vec<(u32, Bytes)>>>() else {
-            // An optional field that is left out refers to nothing. Of several, only some may be.
+            // A reference whose fields are all left out refers to nothing, which is permitted. If
+            // only some are left out, the reference leads to no entity.
             return reference.pairs.iter().all(|pair| value(pair.own).is_none());
         };
         match reference.target {

@@ -145,7 +145,7 @@ pub(super) fn default_entry(
             plain_action(table, action, |known| known.in_default, faults);
         }
         Some(_) => faults.add(true, INVALID),
-        // Without an action, that of the program returns.
+        // Without an action, the default action that the program declares is restored.
         None => {}
     }
 }
@@ -175,7 +175,8 @@ pub(super) fn plain_action(
             are_values &= is_value;
         }
     }
-    // A constraint is about calls whose form is right.
+    // A constraint applies only to calls that have exactly the parameters of the action, with valid
+    // values.
     if ids == wanted && are_values {
         faults.breaks(known.restriction.as_ref().and_then(|one| one.breach_of_call(action)));
     }

@@ -232,7 +232,8 @@ fn delete_strict(bench: &mut Bench) -> Result<(), Fault> {
     demand(flows[0].priority == PRIORITY + 1, || {
         "the entry with the other priority was deleted".to_owned()
     })?;
-    // The match of an entry that covers others is not theirs.
+    // A strict deletion must keep the remaining entries: its match covers theirs, but is not equal
+    // to them.
     bench.change(&Change::new(Command::DeleteStrict, None))?;
     bench.has_flows(&[1, 2]).map(|_| ())
 }

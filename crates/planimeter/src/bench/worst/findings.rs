@@ -7,7 +7,7 @@ use symbolic::goals::{Goal, Kind};
 use super::costs::{Costs, Origin};
 use super::work::Packet;
 
-/// A measured packet.
+/// A packet with the processor cycles that it was measured to take.
 pub(super) struct Measured {
     pub(super) packet: Packet,
     /// The median of the cycles per packet.

@@ -27,7 +27,7 @@ const CONFLICTS: u64 = 5_000;
 
 /// The packets of a program to which costs are fitted.
 pub(super) struct Generated {
-    /// The goals of the program.
+    /// The goals of the program, which are the parts that a packet can reach.
     pub(super) goals: Vec<Goal>,
     /// The packets, no two of them equal.
     pub(super) packets: Vec<Packet>,

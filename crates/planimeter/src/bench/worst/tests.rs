@@ -288,7 +288,7 @@ fn paths_that_the_data_do_not_tell_apart_are_listed() {
     let ties = "do not tell worst-compiled-64-1.stf from 1 other predicted paths";
     assert!(text.contains(ties) && text.contains("worst-compiled-64-2.stf."), "{text}");
     assert!(three(1.0).contains("every other predicted path is predicted to cost less"));
-    // What the packets of the fit do not determine is said, with the kinds of work.
+    // The report names the kinds of work whose costs the packets of the fit do not determine.
     let unknown = Prediction { undetermined: vec![3, 10], ..prediction(700.0, 1.0) };
     let text = verdicts(&findings(&[(unknown, 400.0)], Vec::new())).join("\n");
     assert!(text.contains("byte of these headers, byte hashed or summed"), "{text}");

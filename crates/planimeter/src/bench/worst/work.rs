@@ -19,7 +19,8 @@ use symbolic::goals::{self, Key};
 /// The number of bytes in a cache line, the unit in which memory is copied.
 const LINE: f64 = 64.0;
 
-/// A kind of work.
+/// A kind of work that a packet causes. The cost of one unit of each kind is fitted to
+/// measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A cache line of the received packet.
@@ -47,11 +48,11 @@ pub(super) enum Kind {
     HashedByte,
 }
 
-/// The number of kinds.
+/// The number of kinds of work.
 const KINDS: usize = 11;
 
 impl Kind {
-    /// All kinds, in the order of [`Counts`].
+    /// All kinds of work, in the order of [`Counts`].
     pub(super) const ALL: [Self; KINDS] = [
         Self::Line,
         Self::Output,
@@ -98,7 +99,7 @@ impl Counts {
         self.0[kind as usize] += count;
     }
 
-    /// Adds other work that is done `times` times.
+    /// Adds the work `other`, as if it were done `times` times.
     fn add_times(&mut self, other: &Self, times: f64) {
         for (count, more) in self.0.iter_mut().zip(other.0) {
             *count += times * more;
@@ -117,7 +118,7 @@ pub(super) struct Packet {
     pub(super) test: Test,
     /// The indices of the goals that the packet reaches.
     pub(super) reached: Vec<usize>,
-    /// The number of times that the packet reaches each of these goals.
+    /// The number of times that the packet reaches each goal in `reached`.
     pub(super) times: Vec<u32>,
 }
 

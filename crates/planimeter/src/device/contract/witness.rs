@@ -36,7 +36,7 @@ pub(super) struct Measured {
     pub(super) packets: u64,
     /// The median of the delays.
     pub(super) median: Picoseconds,
-    /// The longest delay.
+    /// The longest of the measured delays.
     pub(super) longest: Picoseconds,
     /// The number of delays that exceed the contract.
     pub(super) longer: u64,

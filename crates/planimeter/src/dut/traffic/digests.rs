@@ -50,7 +50,7 @@ pub(in crate::dut) fn make(program: Program, wires: Vec<Wire>) -> Result<Traffic
     let mut workload = made.map_err(Failure::run)?.map_err(Failure::input)?;
     let mut best = best(&workload, schema.objects());
     if best.is_none() {
-        // The digest may belong to a table that others guard.
+        // The digest may depend on a table that is only applied after hits in other tables.
         let reach = Reach { only: None, time: SOLVING };
         let made =
             ir::with_large_stack(|| Workload::reaching(program, wanted, reach, &mut |_, _| true));

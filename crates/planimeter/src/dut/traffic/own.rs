@@ -173,7 +173,8 @@ impl<'w> Plane<'w> {
         Ok(Self { store: Store::over(Arc::clone(schema), plane), worker, wires, port })
     }
 
-    /// From now on, makes the plane refuse entries that refer to a missing entry (`@refers_to`).
+    /// Makes the plane refuse entries that refer to a missing entry (`@refers_to`), from this call
+    /// on.
     pub(super) fn check_references(&mut self) -> Result<(), String> {
         self.store.check_references(Nanos(0)).map_err(|error| error.to_string())
     }

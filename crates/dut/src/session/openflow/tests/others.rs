@@ -39,7 +39,8 @@ fn several_connections_update_one_table() {
                 0 => panic!("{what}"),
             }
         }
-        // What is inserted is also modified and deleted, by whichever connection.
+        // All inserted entries are also modified and deleted, whichever connection sends the
+        // update.
         for load in found.chunks(Operation::ALL.len()) {
             let counts: Vec<usize> = load
                 .iter()
