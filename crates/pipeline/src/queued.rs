@@ -139,7 +139,8 @@ impl<T> QueuedPorts<T> {
         self.ports.get(&port)?.due().map(duration)
     }
 
-    /// Returns the port that is the first to start sending a packet, and the time.
+    /// Returns the earliest time at which a port starts to send its next packet, and the number of
+    /// this port.
     #[must_use]
     pub fn next(&self) -> Option<(Duration, u32)> {
         let due = self.ports.iter().filter_map(|(number, port)| Some((port.due()?, *number)));

@@ -771,8 +771,8 @@ pub(crate) struct Resolver<'p> {
     /// The offset in the frame (the packet's working memory) and the shape of the value that each
     /// function returns.
     returned: HashMap<FunctionId, (Offset, Shape)>,
-    /// The offset and shape of the value that the function returns that is being resolved, if it
-    /// returns one.
+    /// The offset in the frame (the packet's working memory) and the shape of the return value of
+    /// the function that is being resolved, if there is such a value.
     returns: Option<(Offset, Shape)>,
     steps: Vec<Step>,
     gathers: Vec<Gather>,
@@ -794,7 +794,8 @@ pub(crate) struct Resolver<'p> {
     shared: HashSet<VariableId>,
     /// While a parser is being unrolled, the `nextIndex` of each header stack in the current state.
     next: Option<unrolled::NextIndexes>,
-    /// Whether the interpreter cannot run the construct that was refused last, either.
+    /// Whether neither generated code nor the interpreter can run the construct that was refused
+    /// last.
     is_final: std::cell::Cell<bool>,
 }
 

@@ -32,7 +32,7 @@ use tables::WorkerGroup;
 
 pub use replication::{Backups, CloneSession, Replica, Replicas};
 
-/// The number that the next state gets.
+/// The number that is assigned to the next [`State`] that is created.
 static STATES: AtomicU64 = AtomicU64::new(0);
 
 /// A message that a packet has sent to the control plane.

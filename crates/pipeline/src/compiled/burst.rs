@@ -139,8 +139,7 @@ pub(super) type Stage = unsafe extern "C" fn(*mut Burst, u64) -> u64;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BatchLookup {
     pub(super) table: u32,
-    /// The position, among the columns of a burst, of the one that holds the packets' keys for this
-    /// table.
+    /// The index of the burst's column that holds the packets' keys for this table.
     pub(super) column: usize,
     /// Whether the entry with the longest prefix wins. Otherwise, the entry with the highest
     /// priority does.
@@ -155,8 +154,8 @@ pub(super) struct BatchLookup {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Owned {
     pub(super) table: u32,
-    /// The position, among the columns of a burst, of the one that holds the packets' keys for this
-    /// table and the results of their lookups.
+    /// The index of the burst's column that holds the packets' keys for this table and the results
+    /// of their lookups.
     pub(super) column: usize,
     pub(super) owner: Owner,
 }

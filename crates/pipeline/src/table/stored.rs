@@ -206,8 +206,9 @@ impl Runs {
         Self::OneShot(Arc::new(Choice { members: members.collect(), group: Group::default() }))
     }
 
-    /// Returns what the entry runs, in the form in which the control plane wrote it. However, the
-    /// arguments of actions have their current values, which packets may have changed.
+    /// Returns the action, member or group that the entry runs, in the form in which the control
+    /// plane wrote it. However, the arguments of actions have their current values, which packets
+    /// may have changed.
     pub(crate) fn shown(&self) -> EntryAction {
         match self {
             Self::Action(cell) => EntryAction::Action((*cell.call()).clone()),
@@ -500,7 +501,7 @@ impl Drop for Stored {
     }
 }
 
-/// The part of an entry that can change: what it runs, and its counters and meters.
+/// The part of an entry that can change: its action, member or group, and its counters and meters.
 #[derive(Debug)]
 pub(crate) struct EntryState {
     pub(crate) runs: Runs,
