@@ -95,9 +95,9 @@ pub enum Value {
 pub enum UnaryOperator {
     /// `-`, modulo 2^W.
     Negate,
-    /// `~`.
+    /// `~`, which inverts each bit.
     Complement,
-    /// `!`.
+    /// `!`, the negation of a `bool`.
     Not,
 }
 
@@ -115,38 +115,38 @@ pub enum BinaryOperator {
     Divide,
     /// `%`. Standard P4 allows it only for constants.
     Modulo,
-    /// `|+|`.
+    /// `|+|`, an addition whose result is clamped to the range of the type.
     SaturatingAdd,
-    /// `|-|`.
+    /// `|-|`, a subtraction whose result is clamped to the range of the type.
     SaturatingSubtract,
-    /// `&`.
+    /// `&`, the conjunction of each pair of bits.
     BitAnd,
-    /// `|`.
+    /// `|`, the disjunction of each pair of bits.
     BitOr,
-    /// `^`.
+    /// `^`, the exclusive or of each pair of bits.
     BitXor,
     /// `<<`. The right operand is unsigned or a constant.
     ShiftLeft,
     /// `>>`. The shift is arithmetic if the left operand is signed.
     ShiftRight,
-    /// `++`.
+    /// `++`, with the left operand in the high bits of the result.
     Concatenate,
     /// `==`, for any type. Headers are equal if both are invalid, or if both are valid and have
     /// equal fields.
     Equal,
-    /// `!=`.
+    /// `!=`, the negation of `==`.
     NotEqual,
     /// `<`. The comparison is signed if the operands are.
     Less,
-    /// `<=`.
+    /// `<=`. The comparison is signed if the operands are.
     LessOrEqual,
-    /// `>`.
+    /// `>`. The comparison is signed if the operands are.
     Greater,
-    /// `>=`.
+    /// `>=`. The comparison is signed if the operands are.
     GreaterOrEqual,
-    /// `&&`.
+    /// `&&`, the conjunction of two operands of type `bool`.
     And,
-    /// `||`.
+    /// `||`, the disjunction of two operands of type `bool`.
     Or,
 }
 

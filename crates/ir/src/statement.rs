@@ -148,7 +148,8 @@ pub enum StatementKind {
     /// `packet.emit(value)`. A header is emitted if it is valid; a struct, stack or header union is
     /// emitted member by member.
     Emit(Expression),
-    /// `verify(condition, error)`.
+    /// `verify(condition, error)`, with which the parser rejects a packet if the condition is
+    /// false.
     Verify {
         /// The condition, of type `bool`. The parser rejects if it is false.
         condition: Expression,
@@ -163,14 +164,16 @@ pub enum StatementKind {
         /// Whether the header becomes valid.
         valid: bool,
     },
-    /// `stack.push_front(count)`.
+    /// `stack.push_front(count)`, which shifts the elements of a header stack towards its end and
+    /// makes the first `count` elements invalid.
     PushFront {
         /// The header stack.
         stack: Place,
         /// The number of elements by which the stack is shifted.
         count: u32,
     },
-    /// `stack.pop_front(count)`.
+    /// `stack.pop_front(count)`, which shifts the elements of a header stack towards its start and
+    /// makes the last `count` elements invalid.
     PopFront {
         /// The header stack.
         stack: Place,

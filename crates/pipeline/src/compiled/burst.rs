@@ -179,8 +179,8 @@ impl Owner {
         Some(Self { place, meters: layout.meters })
     }
 
-    /// Prefetches the counters, timers and meters of the entries with the given keys. `computed`
-    /// holds the precomputed bucket addresses for as many of the first keys as have one. For each
+    /// Prefetches the counters, timers and meters of the entries with the given keys. The bucket
+    /// addresses in `keys` belong to the first keys; those of the other keys are computed. For each
     /// key, the function stores the encoded position of its entry ([`Probe::FOUND`]) in `found`, or
     /// zero if the position is not known. It is always zero if the keys are entry numbers.
     ///
