@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct Expression {
     /// The type of the result.
     pub type_id: TypeId,
-    /// The operation.
+    /// The operation that computes the result.
     pub kind: ExpressionKind,
 }
 
@@ -153,7 +153,7 @@ pub enum BinaryOperator {
 /// A storage location that can be read and written: a variable or a part of one (an l-value).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Place {
-    /// The variable.
+    /// The variable that is the location or contains it.
     pub variable: VariableId,
     /// The steps that lead from the variable to the part, outermost first.
     pub path: Vec<Projection>,

@@ -32,7 +32,7 @@ pub enum Content {
 /// A packet that leaves its queue.
 #[derive(Debug)]
 pub struct Leaving<T> {
-    /// The packet.
+    /// The packet that leaves the queue.
     pub content: Content,
     /// The number of the queue.
     pub queue: u8,
@@ -147,8 +147,8 @@ impl<T> QueuedPorts<T> {
         due.min().map(|(time, port)| (duration(time), port))
     }
 
-    /// Takes out the packet that a port starts to send at or before `now`. Then, the caller must
-    /// call [`Self::finished`].
+    /// Takes out the packet that a port starts to send at or before `now`. The caller must then
+    /// call [`Self::finished`] with the packet's length.
     pub fn take(&mut self, port: u32, now: Duration) -> Option<Leaving<T>> {
         let departure: Departure<(Content, T)> = self.ports.get_mut(&port)?.dequeue(nanos(now))?;
         let (content, tag) = departure.handle;

@@ -8,7 +8,7 @@ use ir::{
     Block, ControlId, MatchKind, Program, Statement, StatementKind, TableId, TableImplementation,
 };
 
-/// For each control, the statements in which a packet may choose a member of a group.
+/// The statements of each control in which a packet may choose a member of a group.
 #[derive(Debug, Default)]
 pub(super) struct Choosing {
     controls: Vec<ChoosingBlock>,

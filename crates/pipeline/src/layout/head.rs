@@ -393,7 +393,7 @@ fn type_of(program: &Program, place: &Place, steps: usize) -> Option<Type> {
     program.types.find(current)
 }
 
-/// For each state of a parser, whether a packet can visit it more than once.
+/// Whether a packet can visit a state more than once, for each state of a parser.
 struct Loops(Vec<bool>);
 
 impl Loops {

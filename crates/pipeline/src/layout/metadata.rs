@@ -84,8 +84,8 @@ fn transition<'p>(transition: &'p Transition, touched: &mut Touched<'p>) {
 struct Search<'p> {
     program: &'p Program,
     names: &'p Names,
-    /// For each type, the metadata fields that its values contain, or `None` if these fields have
-    /// not been needed yet.
+    /// The metadata fields that the values of each type contain. `None` for a type whose fields
+    /// have not been needed yet.
     wholes: Vec<Option<Fields>>,
     found: MetadataUse,
 }

@@ -562,8 +562,8 @@ impl Stored {
         lock(&self.state)
     }
 
-    /// If the table is packed, adds the packets that machine code has counted to the entry's
-    /// counters. Then locks and returns the state of the entry.
+    /// Adds the packets that machine code has counted to the entry's counters if the table is
+    /// packed. Then locks and returns the state of the entry.
     pub(crate) fn settled(&self, packed: Option<&CompiledTable>) -> MutexGuard<'_, EntryState> {
         let mut state = self.state();
         if let Some(packed) = packed {

@@ -78,7 +78,7 @@ pub enum Problem {
     /// A queue has both a weight in packets and a quantum in bytes.
     #[error("weight (packets) and quantum (bytes) exclude each other")]
     TwoShares,
-    /// At this level, some queues have weights in packets and others have quanta in bytes.
+    /// Some queues of this level have weights in packets, and others have quanta in bytes.
     #[error("the queues of level {0} must all have a weight (packets) or all a quantum (bytes)")]
     MixedShares(u8),
     /// The number of a queue is not below the number of queues that its port has.
