@@ -209,7 +209,8 @@ pub fn beyond_drop_port(drop_port: u64) -> u64 {
 pub struct Rules {
     /// The condition under which the packet is copied.
     pub copies: Copies,
-    /// The conditions on the packet, in order, each with what happens to the packet.
+    /// The conditions on the packet in the order in which they are tried, each with the outcome if
+    /// it holds.
     pub cases: &'static [Case],
     /// The port to which the packet goes if no condition holds.
     pub otherwise: Port,
@@ -233,7 +234,7 @@ pub enum Copies {
     ToField(Of, Of),
 }
 
-/// A condition on a packet, and what happens to the packet if it holds.
+/// A condition on a packet, and the outcome for the packet if the condition holds.
 pub type Case<F = Of> = (Condition<F>, Outcome<F>);
 
 /// A condition on a packet after a block. `F` identifies a metadata field, either by its name or by
@@ -360,7 +361,8 @@ impl Rules {
         fields
     }
 
-    /// Returns what the rules decide about a packet.
+    /// Returns the decision of the rules about a packet: the clone sessions to which it is copied,
+    /// and its fate.
     #[inline(always)]
     pub fn decide<N: Fn(Of) -> u128>(&self, packet: &Packet<'_, N>) -> Decision {
         let number = &packet.number;
@@ -377,10 +379,10 @@ impl Rules {
 
 /// The requests that the blocks of a program have made to the architecture for a packet.
 pub trait Requests {
-    /// Returns the clone sessions by which the packet is copied.
+    /// Returns the clone sessions to which a block has requested copies of the packet.
     fn sessions(&self) -> Vec<u32>;
 
-    /// Returns whether a block has requested this further pass.
+    /// Returns whether a block has requested this further pass of the packet.
     fn pass(&self, pass: Request) -> bool;
 }
 

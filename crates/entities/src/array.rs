@@ -39,11 +39,11 @@ pub struct MeterConfig {
 /// The packets that a meter has marked, by color.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MeterCounters {
-    /// Packets within the committed rate.
+    /// The packets within the committed rate and burst.
     pub green: CounterData,
-    /// Packets above the committed rate.
+    /// The packets above the committed rate, but not above the peak rate or the excess burst.
     pub yellow: CounterData,
-    /// Packets above the peak rate, or above the excess burst.
+    /// The packets above the peak rate, or above the excess burst.
     pub red: CounterData,
 }
 

@@ -49,11 +49,11 @@ pub enum DataType {
 /// A type whose values are strings of bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BitsType {
-    /// `bit<W>`.
+    /// `bit<W>`, with its width `W` in bits.
     Unsigned(u32),
-    /// `int<W>`.
+    /// `int<W>`, with its width `W` in bits.
     Signed(u32),
-    /// `varbit<W>`, W the largest width.
+    /// `varbit<W>`, with its largest width `W` in bits.
     Varbit(u32),
 }
 

@@ -38,12 +38,12 @@ pub enum Entity {
 /// The configuration that controls when messages of a digest are sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DigestConfig {
-    /// The longest time for which a digest message waits to be grouped with others, in nanoseconds,
+    /// The longest time in nanoseconds for which a digest message waits to be grouped with others,
     /// or 0 for no delay.
     pub max_timeout_ns: u64,
-    /// The largest number of messages in a list; 0 leaves the number to the switch.
+    /// The largest number of messages in a list, or 0 to leave the number to the switch.
     pub max_list_size: u32,
-    /// The time after which a message that was not acknowledged may be sent again, in nanoseconds,
+    /// The time in nanoseconds after which a message that was not acknowledged may be sent again,
     /// or 0 if no acknowledgement is awaited.
     pub ack_timeout_ns: u64,
 }
@@ -120,13 +120,13 @@ pub struct EntrySelection {
     /// The match fields that entries must have, regardless of their priority. `None` selects
     /// entries with any match fields.
     pub fields: Option<Box<[FieldMatch]>>,
-    /// The priority that entries must have; `None` selects any priority.
+    /// The priority that entries must have, or `None` for any priority.
     pub priority: Option<u32>,
-    /// The action that entries must call directly; `None` selects entries with any action.
+    /// The action that entries must call directly, or `None` for any action.
     pub action: Option<ActionId>,
-    /// The controller metadata that entries must have; 0 selects any.
+    /// The controller metadata that entries must have, or 0 for any.
     pub controller_metadata: u64,
-    /// The metadata that entries must have; an empty string selects any.
+    /// The metadata that entries must have, or an empty string for any.
     pub metadata: Box<[u8]>,
 }
 

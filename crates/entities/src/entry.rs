@@ -20,7 +20,7 @@ pub struct FieldMatch {
 pub enum Matching {
     /// The field must equal the value.
     Exact(Value),
-    /// The first bits of the field must equal those of the value; the remaining bits of the value
+    /// The first bits of the field must equal those of the value. The remaining bits of the value
     /// are zero.
     Lpm {
         /// The value to compare with.
@@ -28,14 +28,15 @@ pub enum Matching {
         /// The number of leading bits that are compared, at least one.
         prefix_len: u32,
     },
-    /// The field must equal the value under a mask; bits of the value outside the mask are zero.
+    /// The field must equal the value in the bits that are set in the mask. Bits of the value
+    /// outside the mask are zero.
     Ternary {
         /// The value to compare with.
         value: Value,
         /// The mask, which is not zero.
         mask: Value,
     },
-    /// The field must lie within a range that includes both ends.
+    /// The field must lie within a range, which includes both ends.
     Range {
         /// The lower end of the range.
         low: Value,
@@ -51,7 +52,8 @@ pub enum Matching {
 pub struct MatchKey {
     /// The conditions on fields, in the order of declaration.
     pub fields: Box<[FieldMatch]>,
-    /// The priority; larger values take precedence. It is 0 in tables without priorities.
+    /// The priority of the entry. Larger values take precedence. It is 0 in tables without
+    /// priorities.
     pub priority: u32,
 }
 

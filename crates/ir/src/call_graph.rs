@@ -65,12 +65,12 @@ enum Callee {
 /// The call graph. The callables of a program are numbered consecutively: first the actions, then
 /// the functions, controls, parsers and tables.
 struct Graph {
-    /// For each kind of callable, in this order, the number of its first callable.
+    /// The number of the first callable of each kind. The kinds are in this order: actions,
+    /// functions, controls, parsers and tables.
     firsts: [usize; 5],
-    /// For each callable, the calls that it makes.
+    /// The calls that each callable makes.
     calls: Vec<Vec<Call>>,
-    /// For each callable, the depth to which its own blocks nest. Blocks of its callees do not
-    /// count.
+    /// The depth to which each callable's own blocks nest. Blocks of its callees do not count.
     blocks: Vec<u64>,
 }
 

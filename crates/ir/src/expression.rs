@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct Expression {
     /// The type of the result.
     pub type_id: TypeId,
-    /// The operation.
+    /// The operation that computes the result.
     pub kind: ExpressionKind,
 }
 
@@ -95,9 +95,9 @@ pub enum Value {
 pub enum UnaryOperator {
     /// `-`, modulo 2^W.
     Negate,
-    /// `~`.
+    /// `~`, which inverts each bit.
     Complement,
-    /// `!`.
+    /// `!`, the negation of a `bool`.
     Not,
 }
 
@@ -115,45 +115,45 @@ pub enum BinaryOperator {
     Divide,
     /// `%`. Standard P4 allows it only for constants.
     Modulo,
-    /// `|+|`.
+    /// `|+|`, an addition whose result is clamped to the range of the type.
     SaturatingAdd,
-    /// `|-|`.
+    /// `|-|`, a subtraction whose result is clamped to the range of the type.
     SaturatingSubtract,
-    /// `&`.
+    /// `&`, the conjunction of each pair of bits.
     BitAnd,
-    /// `|`.
+    /// `|`, the disjunction of each pair of bits.
     BitOr,
-    /// `^`.
+    /// `^`, the exclusive or of each pair of bits.
     BitXor,
     /// `<<`. The right operand is unsigned or a constant.
     ShiftLeft,
     /// `>>`. The shift is arithmetic if the left operand is signed.
     ShiftRight,
-    /// `++`.
+    /// `++`, with the left operand in the high bits of the result.
     Concatenate,
     /// `==`, for any type. Headers are equal if both are invalid, or if both are valid and have
     /// equal fields.
     Equal,
-    /// `!=`.
+    /// `!=`, the negation of `==`.
     NotEqual,
     /// `<`. The comparison is signed if the operands are.
     Less,
-    /// `<=`.
+    /// `<=`. The comparison is signed if the operands are.
     LessOrEqual,
-    /// `>`.
+    /// `>`. The comparison is signed if the operands are.
     Greater,
-    /// `>=`.
+    /// `>=`. The comparison is signed if the operands are.
     GreaterOrEqual,
-    /// `&&`.
+    /// `&&`, the conjunction of two operands of type `bool`.
     And,
-    /// `||`.
+    /// `||`, the disjunction of two operands of type `bool`.
     Or,
 }
 
 /// A storage location that can be read and written: a variable or a part of one (an l-value).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Place {
-    /// The variable.
+    /// The variable that is the location or contains it.
     pub variable: VariableId,
     /// The steps that lead from the variable to the part, outermost first.
     pub path: Vec<Projection>,

@@ -119,8 +119,8 @@ names! {
         PsaRecirculate = "psa_recirculate",
         PsaResubmit = "psa_resubmit",
         Random = "random",
-        /// In v1model, the argument of `recirculate` is the metadata that the packet keeps. In PNA,
-        /// the function has no argument.
+        /// The function `recirculate` of v1model and PNA. In v1model, its argument is the metadata
+        /// that the packet keeps. In PNA, it has no argument.
         Recirculate = "recirculate",
         RecirculatePreservingFieldList = "recirculate_preserving_field_list",
         RestartExpireTimer = "restart_expire_timer",

@@ -42,9 +42,9 @@ pub enum Algorithm {
     Crc32Custom,
     /// The Internet checksum.
     OnesComplement16,
-    /// The exclusive or of the 16-bit words.
+    /// The exclusive or of the 16-bit words of the data.
     Xor16,
-    /// The first eight bytes.
+    /// The first eight bytes of the data as a number.
     Identity,
     /// The default that the architecture leaves to the target. Here it is `crc32`.
     TargetDefault,

@@ -240,7 +240,7 @@ impl MatchKind {
 /// An action that a table lists among those that it may run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ActionReference {
-    /// The action.
+    /// The action that the table may run.
     pub action: ActionId,
     /// The arguments for the directional parameters, evaluated when the action runs.
     pub arguments: Vec<super::Argument>,
@@ -432,8 +432,8 @@ pub struct ExternInstance {
     pub extern_type: ExternType,
     /// The type arguments of the instance.
     pub type_arguments: Vec<TypeId>,
-    /// For each type argument, its declared type if that is a `type` or a serializable enumeration,
-    /// or else `None`.
+    /// The declared type of each type argument that is a `type` or a serializable enumeration, and
+    /// `None` for any other type argument.
     pub type_argument_user_types: Vec<Option<UserTypeId>>,
     /// The constructor arguments of the instance.
     pub arguments: Vec<ConstructorArgument>,

@@ -14,7 +14,7 @@ pub type Block = Vec<Statement>;
 pub struct Statement {
     /// The location in the source, or `None` if the statement has no counterpart there.
     pub location: Option<Location>,
-    /// The operation.
+    /// The operation that the statement performs.
     pub kind: StatementKind,
 }
 
@@ -74,7 +74,7 @@ pub enum StatementKind {
     /// The application of a table: looks up its keys and runs the action of the entry that matches,
     /// or the default action.
     ApplyTable {
-        /// The table.
+        /// The table that is applied.
         table: TableId,
         /// The place that receives `hit`: whether an entry matched, of type `bool`.
         hit: Option<Place>,
@@ -83,14 +83,14 @@ pub enum StatementKind {
     },
     /// A direct call of an action, with arguments for all of its parameters.
     CallAction {
-        /// The action.
+        /// The action that is called.
         action: ActionId,
         /// The arguments, one for each parameter.
         arguments: Vec<Argument>,
     },
     /// A call of a function.
     CallFunction {
-        /// The function.
+        /// The function that is called.
         function: FunctionId,
         /// The arguments, one for each parameter.
         arguments: Vec<Argument>,
@@ -99,7 +99,7 @@ pub enum StatementKind {
     },
     /// The application of a control instance.
     CallControl {
-        /// The control.
+        /// The control that is applied.
         control: ControlId,
         /// The arguments, one for each parameter in [`super::Control::parameters`].
         arguments: Vec<Argument>,
@@ -107,7 +107,7 @@ pub enum StatementKind {
     /// The application of a parser instance. If the called parser rejects, the calling parser
     /// rejects too.
     CallParser {
-        /// The parser.
+        /// The parser that is applied.
         parser: ParserId,
         /// The arguments, one for each parameter in [`super::Parser::parameters`].
         arguments: Vec<Argument>,
@@ -139,7 +139,7 @@ pub enum StatementKind {
     Lookahead {
         /// The place that receives the bits that were read.
         result: Place,
-        /// The type `T`.
+        /// The type `T` of the value that is read.
         type_id: TypeId,
     },
     /// `packet.advance(bits)`. Possible errors are `PacketTooShort` and, in v1model and PSA,
@@ -148,7 +148,8 @@ pub enum StatementKind {
     /// `packet.emit(value)`. A header is emitted if it is valid; a struct, stack or header union is
     /// emitted member by member.
     Emit(Expression),
-    /// `verify(condition, error)`.
+    /// `verify(condition, error)`, with which the parser rejects a packet if the condition is
+    /// false.
     Verify {
         /// The condition, of type `bool`. The parser rejects if it is false.
         condition: Expression,
@@ -163,14 +164,16 @@ pub enum StatementKind {
         /// Whether the header becomes valid.
         valid: bool,
     },
-    /// `stack.push_front(count)`.
+    /// `stack.push_front(count)`, which shifts the elements of a header stack towards its end and
+    /// makes the first `count` elements invalid.
     PushFront {
         /// The header stack.
         stack: Place,
         /// The number of elements by which the stack is shifted.
         count: u32,
     },
-    /// `stack.pop_front(count)`.
+    /// `stack.pop_front(count)`, which shifts the elements of a header stack towards its start and
+    /// makes the last `count` elements invalid.
     PopFront {
         /// The header stack.
         stack: Place,

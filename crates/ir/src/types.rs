@@ -58,7 +58,7 @@ pub enum Type {
         /// Whether the type is `int<W>`.
         signed: bool,
     },
-    /// `varbit<W>`.
+    /// `varbit<W>`, a string of bits whose length varies at run time.
     Varbits {
         /// The largest width in bits.
         max_width: u32,

@@ -26,7 +26,7 @@ use std::path::Path;
 
 /// The first bytes of a journal, in all versions.
 pub(crate) const MAGIC: &[u8] = b"planimeter switch state ";
-/// The current version, which follows [`MAGIC`].
+/// The current version of the format, which follows [`MAGIC`] in the header of a journal file.
 const VERSION: &[u8] = b"2\n";
 /// The length of the file header in bytes.
 pub(crate) const HEADER: u64 = 128;

@@ -9,7 +9,7 @@ use crate::storage::{Storage, StoredFile, write_full};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The length in bytes of a file that is too short to be worth replacing.
+/// The length in bytes up to which a journal file is too short to be worth replacing.
 const SMALL: u64 = 16 << 20;
 
 /// An open journal, whose file is locked against other processes.

@@ -113,8 +113,8 @@ enum Found<'a> {
         head: Head,
         body: &'a [u8],
     },
-    /// A record that the end of the file truncates, or whose last bytes are zero from a sector
-    /// boundary to the end.
+    /// A record that the end of the file truncates, or whose last bytes, from some sector boundary
+    /// to the end of the record, are zero.
     Cut {
         /// The offset at which this record ends, or `None` if its head is damaged or the file ends
         /// before that offset. After a loss of power, later records may be intact although this one

@@ -241,7 +241,7 @@ fn output(
 /// where the architecture does not support that.
 const NO_PASS: RunError = RunError::internal("a pass of the architecture");
 
-/// Returns a metadata struct: the given assignments set fields, and all other fields are zero.
+/// Returns a metadata struct in which the given assignments set fields. All other fields are zero.
 fn filled<'p, E: Engine<'p>>(
     engine: &mut E,
     type_id: Option<&TypeId>,

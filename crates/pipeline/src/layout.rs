@@ -36,7 +36,7 @@ use num_bigint::BigInt;
 use std::collections::HashMap;
 
 /// The maximum number of single values (fields and elements) in all variables of a program, plus
-/// those in one value of each type. So many values take some hundred megabytes of memory.
+/// those in one value of each type. This number of values takes some hundred megabytes of memory.
 const MAX_CELLS: u64 = 1 << 22;
 /// The default number of units of work that one packet may take before it ends with an error. A
 /// unit is about one statement.
@@ -86,9 +86,9 @@ pub(crate) struct Layout {
     /// v1model: the variables that `mark_to_drop` changes when it is called in its older form,
     /// without an argument.
     standard_metadata: Vec<VariableId>,
-    /// PNA: where the arguments of a new entry's action are in the struct that `add_entry`
-    /// receives. For each pair of struct type and action, the position of the field for each
-    /// parameter.
+    /// PNA: the order of the arguments in the structs that `add_entry` receives. For each pair of a
+    /// struct type and an action, the list holds the position of the field for each parameter of
+    /// the action.
     added_arguments: HashMap<(TypeId, ActionId), Vec<usize>>,
     /// The variables of the program that are not parameters.
     locals: Vec<VariableId>,
@@ -103,8 +103,8 @@ pub(crate) struct Layout {
     /// v1model: whether the program reads the lengths of queues. If it does not, they are not
     /// measured.
     pub(crate) reads_queue_depth: bool,
-    /// The maximum number of bytes at the start of a packet that the program reads, if it only
-    /// passes the rest on. `None` if there is no such limit.
+    /// The maximum number of bytes at the start of a packet that the program reads. `None` if there
+    /// is no such limit, or if the program does more with the remaining bytes than pass them on.
     pub(crate) head_bytes: Option<u64>,
 }
 
@@ -283,8 +283,8 @@ impl Layout {
         &self.standard_metadata
     }
 
-    /// Returns where PNA's `add_entry` finds the arguments of an action: for each parameter, the
-    /// position of its value in a struct of type `given`.
+    /// Returns the positions of an action's arguments in a struct of type `given` that PNA's
+    /// `add_entry` receives, one for each parameter of the action.
     pub(crate) fn added_arguments(&self, given: TypeId, action: ActionId) -> Option<&[usize]> {
         self.added_arguments.get(&(given, action)).map(Vec::as_slice)
     }
@@ -428,7 +428,7 @@ impl Layout {
 }
 
 /// Returns, for each direct meter of v1model or PSA, the variable or field in which the program
-/// stores the meter's colour. p4c allows only one for each meter.
+/// stores the meter's colour. p4c allows only one such place for each meter.
 fn meter_results(program: &Program) -> HashMap<ExternId, Place> {
     let mut results = HashMap::new();
     each_statement(program, &mut |statement| {

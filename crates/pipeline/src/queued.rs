@@ -32,7 +32,7 @@ pub enum Content {
 /// A packet that leaves its queue.
 #[derive(Debug)]
 pub struct Leaving<T> {
-    /// The packet.
+    /// The packet that leaves the queue.
     pub content: Content,
     /// The number of the queue.
     pub queue: u8,
@@ -139,15 +139,16 @@ impl<T> QueuedPorts<T> {
         self.ports.get(&port)?.due().map(duration)
     }
 
-    /// Returns the port that is the first to start sending a packet, and the time.
+    /// Returns the earliest time at which a port starts to send its next packet, and the number of
+    /// this port.
     #[must_use]
     pub fn next(&self) -> Option<(Duration, u32)> {
         let due = self.ports.iter().filter_map(|(number, port)| Some((port.due()?, *number)));
         due.min().map(|(time, port)| (duration(time), port))
     }
 
-    /// Takes out the packet that a port starts to send at or before `now`. Then, the caller must
-    /// call [`Self::finished`].
+    /// Takes out the packet that a port starts to send at or before `now`. The caller must then
+    /// call [`Self::finished`] with the packet's length.
     pub fn take(&mut self, port: u32, now: Duration) -> Option<Leaving<T>> {
         let departure: Departure<(Content, T)> = self.ports.get_mut(&port)?.dequeue(nanos(now))?;
         let (content, tag) = departure.handle;

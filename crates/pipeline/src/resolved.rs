@@ -593,8 +593,8 @@ pub(crate) const DEFAULT_ENTRY: u64 = 1;
 pub(crate) struct General {
     pub(crate) loads: Vec<Move>,
     pub(crate) stores: Vec<Move>,
-    /// For each action, the offset in the frame (the packet's working memory) and the shape of each
-    /// parameter that the control plane sets.
+    /// The parameters that the control plane sets for each action. A parameter is given by its
+    /// offset in the frame (the packet's working memory) and its shape.
     pub(crate) data: Vec<Vec<(Offset, Shape)>>,
 }
 
@@ -687,7 +687,8 @@ pub(crate) struct ResolvedProgram {
     pub(crate) messages: Vec<Move>,
     pub(crate) bodies: Bodies,
     pub(crate) tables: Vec<Table>,
-    /// For each packed table, by its number among the packed ones, its position among all tables.
+    /// The position of each packed table among all tables, by the table's number among the packed
+    /// tables.
     pub(crate) packed: Vec<usize>,
     /// Whether tables are not searched: a lookup in a packed table always returns the same sample
     /// entry. This serves to measure what lookups cost.
@@ -751,8 +752,8 @@ const MAX_EMITTED: u64 = 1 << 20;
 pub(crate) struct Resolver<'p> {
     layout: &'p Layout,
     shapes: Shapes,
-    /// For each variable, by its number, its offset in the frame (the packet's working memory).
-    /// `None` for a variable that has not been used yet.
+    /// The offset in the frame (the packet's working memory) of each variable, by the variable's
+    /// number. `None` for a variable that has not been used yet.
     places: Vec<Option<Offset>>,
     /// The number of bytes that are allocated so far in the frame, the working memory of a packet.
     frame: u32,
@@ -771,8 +772,8 @@ pub(crate) struct Resolver<'p> {
     /// The offset in the frame (the packet's working memory) and the shape of the value that each
     /// function returns.
     returned: HashMap<FunctionId, (Offset, Shape)>,
-    /// The offset and shape of the value that the function returns that is being resolved, if it
-    /// returns one.
+    /// The offset in the frame (the packet's working memory) and the shape of the return value of
+    /// the function that is being resolved, if there is such a value.
     returns: Option<(Offset, Shape)>,
     steps: Vec<Step>,
     gathers: Vec<Gather>,
@@ -782,8 +783,8 @@ pub(crate) struct Resolver<'p> {
     /// The direct counters and meters of each table resolved so far. `None` for a table that has
     /// none or cannot be packed.
     directs: HashMap<TableId, Option<Directs>>,
-    /// For each instance of `InternetChecksum`, the field that holds its sum, or `None` if
-    /// generated code does not implement the instance.
+    /// The field that holds the sum of each instance of `InternetChecksum`, or `None` if generated
+    /// code does not implement the instance.
     sums: HashMap<ExternId, Option<Field>>,
     /// The values in messages of v1model's `digest`, which are copied to the interpreter.
     messages: Vec<Move>,
@@ -794,7 +795,8 @@ pub(crate) struct Resolver<'p> {
     shared: HashSet<VariableId>,
     /// While a parser is being unrolled, the `nextIndex` of each header stack in the current state.
     next: Option<unrolled::NextIndexes>,
-    /// Whether the interpreter cannot run the construct that was refused last, either.
+    /// Whether neither generated code nor the interpreter can run the construct that was refused
+    /// last.
     is_final: std::cell::Cell<bool>,
 }
 

@@ -32,7 +32,7 @@ use tables::WorkerGroup;
 
 pub use replication::{Backups, CloneSession, Replica, Replicas};
 
-/// The number that the next state gets.
+/// The number that is assigned to the next [`State`] that is created.
 static STATES: AtomicU64 = AtomicU64::new(0);
 
 /// A message that a packet has sent to the control plane.
@@ -61,9 +61,8 @@ const PSA_PORT_CPU: u32 = 0xffff_fffd;
 pub(crate) struct State {
     pub(crate) tables: Vec<TableState>,
     pub(crate) externs: Vec<ExternState>,
-    /// For each extern array, by the number of the instance, the address of its elements, with
-    /// which machine code accesses them. The address is zero if machine code does not access the
-    /// elements.
+    /// The address of the elements of each extern array, by the number of the instance. Machine
+    /// code accesses the elements at this address, which is zero if it does not access them.
     pub(crate) arrays: Vec<u64>,
     /// The members of each parser value set of the program.
     pub(crate) value_sets: Vec<RwLock<Arc<ValueSetMembers>>>,

@@ -42,10 +42,10 @@ pub(crate) struct TrialConditions {
 /// Packets of which only the first bytes are in memory, with the ports on which they were received.
 #[derive(Clone, Copy, Debug)]
 pub struct Heads<'p> {
-    /// For each packet, the port on which it was received, and those of its bytes that are in
+    /// The port on which each packet was received, and those bytes of the packet that are in
     /// memory.
     pub packets: &'p [(u32, &'p [u8])],
-    /// For each packet, the number of bytes that follow those in memory. The slice is empty if
+    /// The number of bytes of each packet that follow the bytes in memory. The slice is empty if
     /// `packets` contains all bytes of all packets.
     pub beyond: &'p [u64],
 }
@@ -177,8 +177,8 @@ impl Core {
 
     /// Sets how a change of an entry waits before it goes from one replica of its table to the
     /// other. Tables of machine code wait until all packets have left the replica that is changed,
-    /// which needs no clock. The base system of the paper waits for a fixed time, which is
-    /// supported for comparisons with it.
+    /// which needs no clock. The base system of Simon et al. (ANCS 2021) waits for a fixed time,
+    /// which is supported for comparisons with it.
     pub fn set_wait_of_changes(&self, wait: tables::Wait) {
         self.state.tables.iter().for_each(|table| table.set_wait(wait));
     }
@@ -521,7 +521,7 @@ impl Switch {
         self.core.compile_without_lookups()
     }
 
-    /// Gives the switch a flag that stops it: once `stop` is true, packets fail with
+    /// Sets the flag that stops the switch. Once `stop` is true, packets fail with
     /// [`RunError::Stopped`], until [`Switch::reset`].
     pub fn end_with(&mut self, stop: Arc<AtomicBool>) {
         self.scratch.stop = Some(Arc::new(EndFlag { flag: stop }));

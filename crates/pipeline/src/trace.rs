@@ -31,8 +31,8 @@ pub trait Trace {
     fn selected(&mut self, _parser: &str, _state: &str, _case: Option<usize>) {}
 
     /// Chooses the member of a group that runs for the packet, and returns its position in the
-    /// selection. Only for a packet without lasting effects ([`crate::Switch::try_process`]) may
-    /// this be another member than the one that its hash chooses.
+    /// selection. The result must be [`Selection::by_hash`], unless the packet is processed without
+    /// lasting effects ([`crate::Switch::try_process`]).
     fn choose(&mut self, selection: &Selection<'_>) -> usize {
         selection.by_hash
     }
@@ -76,16 +76,18 @@ impl fmt::Debug for Checkpoint {
 pub enum Detail {
     /// No events.
     Nothing,
-    /// The passes of the packet through pipelines.
+    /// Only the passes of the packet through pipelines.
     Passes,
-    /// Parser states, headers, tables, actions, externs, and what happens to the packet.
+    /// The passes of the packet, and also parser states, headers, tables, actions, externs, and
+    /// what happens to the packet.
     #[default]
     Steps,
     /// All events, including assignments and the contents of emitted headers.
     Values,
 }
 
-/// A choice of a member, in a group of an action selector or in a group that belongs to one entry.
+/// A choice of one member from a group of an action selector, or from a group that belongs to a
+/// single entry.
 #[derive(Clone, Copy, Debug)]
 pub struct Selection<'s> {
     /// The table whose entry runs the group.

@@ -18,13 +18,13 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// Creates a bucket that is full at a time.
+    /// Creates a bucket that is full at the time `full`.
     pub(crate) fn new(limit: Limit, full: Nanos) -> Self {
         Self { limit, full: full.0, remainder: 0 }
     }
 
-    /// Returns the first whole nanosecond at which the bucket holds `tokens`. If its capacity is
-    /// smaller than that, returns the time at which it is full.
+    /// Returns the first whole nanosecond at which the bucket holds `tokens`. If the capacity of
+    /// the bucket is smaller than `tokens`, returns the time at which the bucket is full.
     pub(crate) fn holds(&self, tokens: u64) -> Nanos {
         let spare = u128::from(self.limit.burst.saturating_sub(tokens)) * SECOND;
         Nanos(saturated(self.exactly_full().saturating_sub(spare).div_ceil(self.rate())))

@@ -104,7 +104,7 @@ pub enum Unit {
 pub struct Threshold {
     /// The unit of the length.
     pub unit: Unit,
-    /// The length.
+    /// The queue length in this unit.
     pub length: u64,
 }
 

@@ -64,7 +64,7 @@ pub enum NetworkError {
         flow: String,
         /// The name of the port.
         port: String,
-        /// The queue.
+        /// The queue that the port does not have.
         queue: QueueId,
     },
     /// A packet of a flow exceeds its burst, so that no packet can ever be sent.
@@ -277,7 +277,7 @@ fn flow_text(flow: &Flow, ports: &BTreeMap<String, PortConfig>) -> String {
     )
 }
 
-/// Returns the priority of a queue, of which 0 is the most urgent.
+/// Returns the priority of a queue in the network. The most urgent priority is 0.
 fn priority(queue: usize) -> usize {
     usize::from(crate::units::MAX_QUEUES).saturating_sub(1 + queue)
 }

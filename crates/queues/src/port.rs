@@ -17,7 +17,7 @@ pub struct Arrival<H> {
     pub length: u32,
     /// Whether the packet may be marked as having met congestion (ECN).
     pub is_capable: bool,
-    /// The caller's handle.
+    /// The handle by which the caller identifies the packet.
     pub handle: H,
 }
 
@@ -33,9 +33,9 @@ pub struct Enqueued {
 /// A packet that was refused, with the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused<H> {
-    /// The reason.
+    /// The reason why the packet was refused.
     pub refusal: Refusal,
-    /// The caller's handle.
+    /// The handle by which the caller identifies the packet.
     pub handle: H,
 }
 
@@ -47,7 +47,7 @@ pub struct Departure<H> {
     pub start: Nanos,
     /// The time at which the packet entered its queue.
     pub arrived: Nanos,
-    /// The queue.
+    /// The queue that the packet leaves.
     pub queue: QueueId,
     /// The number of packets that waited in the queue before the packet entered.
     pub depth_before: u32,
@@ -57,7 +57,7 @@ pub struct Departure<H> {
     pub marked: bool,
     /// The length of the packet in bytes when it entered the queue.
     pub length: u32,
-    /// The caller's handle.
+    /// The handle by which the caller identifies the packet.
     pub handle: H,
 }
 
@@ -81,9 +81,9 @@ pub struct Port<H> {
     queues: Vec<Queue<H>>,
     scheduler: Scheduler,
     clocks: Clocks,
-    /// The packets that wait in all queues.
+    /// The number of packets that wait in all queues together.
     packets: usize,
-    /// The bytes that wait in all queues.
+    /// The number of bytes in the packets that wait in all queues together.
     bytes: u64,
     in_service: Option<InService>,
     /// The time at which the port is free after a change of its configuration: the end of the

@@ -26,7 +26,8 @@ pub(crate) struct Red {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Accept,
-    /// The packet is marked if it can be, and dropped otherwise.
+    /// The packet is marked if the queue marks packets and this one may be marked, and dropped
+    /// otherwise.
     Notify,
     Drop,
 }

@@ -44,7 +44,7 @@ pub enum UnitError {
     /// The text is not a decimal number with one of the units.
     #[error("'{text}' is no {what}; write {example}")]
     Form {
-        /// The text.
+        /// The text that is not a quantity.
         text: String,
         /// The kind of quantity that is expected, such as a rate.
         what: &'static str,
@@ -54,9 +54,9 @@ pub enum UnitError {
     /// The quantity is too large, or not a whole number of its smallest unit.
     #[error("'{text}' is not a whole number of {unit} below 2^63")]
     NotWhole {
-        /// The text.
+        /// The text of the quantity.
         text: String,
-        /// The smallest unit.
+        /// The smallest unit of the quantity, such as nanoseconds.
         unit: &'static str,
     },
 }

@@ -106,7 +106,7 @@ impl Words {
         self.clear_from(width);
     }
 
-    /// Returns the low `width` bits as a pattern of that width.
+    /// Returns the low `width` bits of the pattern as a pattern of that width.
     pub(super) fn resized(&self, width: u32) -> Self {
         if let Self::Small([low, high]) = self
             && width <= 128

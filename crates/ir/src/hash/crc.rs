@@ -24,7 +24,7 @@ pub struct CrcParameters {
 }
 
 impl CrcParameters {
-    /// CRC-16/ARC.
+    /// The parameters of CRC-16/ARC.
     pub const CRC16: Self = Self {
         width: 16,
         polynomial: 0x8005,
@@ -33,7 +33,7 @@ impl CrcParameters {
         reflect_output: true,
         final_xor: 0,
     };
-    /// CRC-32/ISO-HDLC, the CRC of Ethernet.
+    /// The parameters of CRC-32/ISO-HDLC, the CRC of Ethernet.
     pub const CRC32: Self = Self {
         width: 32,
         polynomial: 0x04c1_1db7,

@@ -45,8 +45,8 @@ struct Stages {
     /// The fate of a packet (pass, drop or redirect) for each value of `output_action`, an
     /// enumeration. Indexed by the number of the enumeration's member.
     verdicts: Vec<Verdict>,
-    /// In uBPF, the number of the enumeration's member `PASS`, if there is one. The action of a
-    /// packet is `PASS` unless the program sets another one.
+    /// The number of the enumeration's member `PASS` in a uBPF program, if there is one. The action
+    /// of a packet is `PASS` unless the program sets another one.
     pass: Option<u128>,
 }
 

@@ -99,7 +99,7 @@ pub(crate) struct Original<V> {
     /// The headers, the metadata and the standard metadata at the end of ingress.
     pub(crate) values: [V; 3],
     pub(crate) payload: Vec<u8>,
-    /// The length in bytes that the program reads in egress.
+    /// The length of the packet in bytes that the program reads in egress as `packet_length`.
     pub(crate) length: u64,
     /// The maximum number of bytes that are transmitted, as ingress set it with `truncate`.
     pub(crate) truncated: Option<u64>,

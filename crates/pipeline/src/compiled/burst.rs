@@ -139,8 +139,7 @@ pub(super) type Stage = unsafe extern "C" fn(*mut Burst, u64) -> u64;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BatchLookup {
     pub(super) table: u32,
-    /// The position, among the columns of a burst, of the one that holds the packets' keys for this
-    /// table.
+    /// The index of the burst's column that holds the packets' keys for this table.
     pub(super) column: usize,
     /// Whether the entry with the longest prefix wins. Otherwise, the entry with the highest
     /// priority does.
@@ -155,8 +154,8 @@ pub(super) struct BatchLookup {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Owned {
     pub(super) table: u32,
-    /// The position, among the columns of a burst, of the one that holds the packets' keys for this
-    /// table and the results of their lookups.
+    /// The index of the burst's column that holds the packets' keys for this table and the results
+    /// of their lookups.
     pub(super) column: usize,
     pub(super) owner: Owner,
 }
@@ -180,8 +179,8 @@ impl Owner {
         Some(Self { place, meters: layout.meters })
     }
 
-    /// Prefetches the counters, timers and meters of the entries with the given keys. `computed`
-    /// holds the precomputed bucket addresses for as many of the first keys as have one. For each
+    /// Prefetches the counters, timers and meters of the entries with the given keys. The bucket
+    /// addresses in `keys` belong to the first keys; those of the other keys are computed. For each
     /// key, the function stores the encoded position of its entry ([`Probe::FOUND`]) in `found`, or
     /// zero if the position is not known. It is always zero if the keys are entry numbers.
     ///

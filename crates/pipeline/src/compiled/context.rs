@@ -96,8 +96,8 @@ pub(super) struct Context {
     /// The number of bytes to which `truncate` of v1model limits the packet; `u64::MAX` for no
     /// limit.
     pub(super) truncate: u64,
-    /// In PNA, the port that the last `send_to_port` chose; [`NOWHERE`] if the packet was dropped
-    /// after it; and [`UNTOUCHED`] if neither has happened.
+    /// The port that the last `send_to_port` of a PNA packet chose. It is [`NOWHERE`] if the packet
+    /// was dropped after that, and [`UNTOUCHED`] if neither has happened.
     pub(super) destination: u64,
     /// The address of the counters and timer of the entry whose action runs. Zero if no entry was
     /// hit, or if entries of the table do not time out.

@@ -106,8 +106,8 @@ pub(super) struct MachineCode {
     /// If so, a program with a fused function also has a prefetch stage, unless it is compiled
     /// without table lookups.
     pub(super) prefetches: bool,
-    /// The tables for which the prefetch stage computes buckets. They are then prefetched before
-    /// the fused function processes the packets.
+    /// The numbers of the tables whose buckets the prefetch stage computes. These buckets are
+    /// prefetched before the fused function processes the packets.
     pub(super) prefetched: Vec<u32>,
     /// The size of the machine code in bytes.
     pub(super) size: usize,

@@ -10,7 +10,7 @@ use crate::sync::lock;
 use crate::table::{TableState, counter_in, meter_in};
 use ir::ExternId;
 
-/// The number that stands for the colour if no meter was executed.
+/// The number that a host call returns instead of a colour if no meter was executed.
 const NONE: u64 = u64::MAX;
 
 /// The number that stands for the packet's length as it was received, where a call gives no length.

@@ -208,8 +208,8 @@ impl Plan {
     }
 }
 
-/// A move of a range of the frame (the packet's working memory) to another range, as for a
-/// parameter of a call.
+/// A copy of one range of the frame (the packet's working memory) to another, for example of a
+/// call's argument to its parameter.
 struct Moved {
     to: Offset,
     from: Offset,

@@ -23,8 +23,8 @@ pub(super) struct Binding {
 #[derive(Debug)]
 pub(super) struct BoundTable {
     pub(super) id: TableId,
-    /// For each key of the program's table, the match field in P4Info. `None` for a key that is
-    /// only an input of an action selector's hash, which P4Info does not have.
+    /// The match field in P4Info of each key of the program's table. `None` for a key that is only
+    /// an input of an action selector's hash, which P4Info does not have.
     pub(super) keys: Vec<Option<schema::MatchField>>,
     /// The actions of the table, in the order of P4Info.
     pub(super) actions: Vec<BoundAction>,

@@ -352,7 +352,7 @@ impl Worker {
         running.map_or_else(Vec::new, |running| running.shared.core.take_entry_changes())
     }
 
-    /// Gives the worker a flag that stops it. Soon after `stop` becomes true, the current packets
+    /// Sets the flag that stops the worker. Soon after `stop` becomes true, the current packets
     /// fail with [`RunError::Stopped`]. The worker's thread can therefore end in time, however much
     /// work its packets take.
     pub fn end_with(&mut self, stop: Arc<AtomicBool>) {

@@ -158,8 +158,8 @@ impl Shared {
     }
 }
 
-/// Data that the control plane has written and that packets do not need. Such data about an entry
-/// are not here, but stored with the entry.
+/// Data that the control plane has written and that packets do not need. Data of this kind about a
+/// table entry are stored with the entry instead.
 #[derive(Debug, Default)]
 pub(super) struct Configuration {
     pub(super) defaults: BTreeMap<schema::TableId, crate::table::Note>,

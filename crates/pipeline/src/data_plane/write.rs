@@ -284,8 +284,8 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Returns the values that a write sets for an entry's direct counter and meter. `None` leaves
-    /// one unchanged.
+    /// Returns the values that a write sets for an entry's direct counter and meter. A value of
+    /// `None` leaves the counter or the meter unchanged.
     fn direct_of(
         &self,
         table: &Table,
@@ -366,7 +366,8 @@ impl<'a> Writer<'a> {
         Ok(state.find(&matches, key.priority))
     }
 
-    /// Returns an entry like [`Self::find`], but `None` for an entry that has timed out.
+    /// Returns an entry like [`Self::find`]. An entry that has timed out counts as missing if its
+    /// table deletes such entries.
     fn present(
         &self,
         bound: &BoundTable,
@@ -770,8 +771,8 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// The values that a write sets for an entry's direct counter and meter. `None` leaves one
-/// unchanged.
+/// The values that a write sets for an entry's direct counter and meter. A value of `None` leaves
+/// the counter or the meter unchanged.
 struct Direct {
     counter: Option<(ir::ExternId, CounterValue)>,
     meter: Option<(ir::ExternId, Option<crate::MeterConfig>)>,

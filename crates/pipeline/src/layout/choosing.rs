@@ -8,7 +8,7 @@ use ir::{
     Block, ControlId, MatchKind, Program, Statement, StatementKind, TableId, TableImplementation,
 };
 
-/// For each control, the statements in which a packet may choose a member of a group.
+/// The statements of each control in which a packet may choose a member of a group.
 #[derive(Debug, Default)]
 pub(super) struct Choosing {
     controls: Vec<ChoosingBlock>,
@@ -23,8 +23,8 @@ pub(crate) struct ChoosingBlock {
 /// A statement in which a packet may choose a member of a group.
 #[derive(Debug)]
 pub(crate) enum ChoosingStatement {
-    /// An `if` statement with such statements inside. The first block is `else`, and the second one
-    /// `then`.
+    /// An `if` statement whose branches contain such a choice. The first block holds the statements
+    /// of the `else` branch, and the second one those of the `then` branch.
     If([ChoosingBlock; 2]),
     /// Any other statement. The position of the choice inside it is not recorded.
     Other,

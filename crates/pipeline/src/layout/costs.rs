@@ -35,13 +35,12 @@ const SEARCHED: u64 = 1 << 16;
 /// The number of entries that a search is charged for in a table whose size the program does not
 /// declare.
 const DEFAULT_SIZE: u64 = 1024;
-/// The length in bytes of the payload that a checksum over it is charged for. No packet on a
-/// network has a longer one.
+/// The length in bytes that is assumed for the payload when a packet is charged for a checksum over
+/// it. No packet on a network has a longer payload.
 const PAYLOAD: u64 = 1 << 16;
-/// The largest cost of an action, function, parser or control that is charged together with the
-/// block that calls it. One that costs as much or more is charged when it is entered. Packets whose
-/// pass may cost more are not processed in bursts, because the packets of a burst do not check
-/// whether the worker must stop.
+/// The cost from which an action, function, parser or control is charged when it is entered, and
+/// not together with the block that calls it. Packets whose pass may cost more are not processed in
+/// bursts, because the packets of a burst do not check whether the worker must stop.
 pub(crate) const LARGE: u64 = 1 << 18;
 /// The maximum number of states of a parser after its cycles have been unrolled.
 pub(crate) const UNROLLED: u64 = 256;
@@ -451,7 +450,7 @@ impl<'l> Measure<'l> {
     }
 }
 
-/// Returns the cost of a search among this many entries or members.
+/// Returns the cost of a search among `count` entries or members.
 fn searched(count: u64) -> u64 {
     count.min(SEARCHED).div_ceil(COMPARED)
 }

@@ -321,9 +321,9 @@ fn width(program: &Program, type_id: TypeId) -> Option<u64> {
     }
 }
 
-/// If a state extracts the next element of a header stack on every path through the state, returns
-/// the size of the stack. A loop through the state ends when the stack is full, because a further
-/// extraction rejects the packet.
+/// Returns the size of the header stack whose next element a state extracts on every path through
+/// the state, if there is such a stack. A loop through the state ends when the stack is full,
+/// because a further extraction rejects the packet.
 fn filled_stack(program: &Program, state: &State) -> Option<u64> {
     state.body.iter().find_map(|statement| {
         let StatementKind::Extract { header: Some(place), .. } = &statement.kind else {
@@ -393,7 +393,7 @@ fn type_of(program: &Program, place: &Place, steps: usize) -> Option<Type> {
     program.types.find(current)
 }
 
-/// For each state of a parser, whether a packet can visit it more than once.
+/// Whether a packet can visit a state more than once, for each state of a parser.
 struct Loops(Vec<bool>);
 
 impl Loops {
@@ -401,8 +401,8 @@ impl Loops {
         Self::without(parser, |_| false)
     }
 
-    /// Removes the states for which `is_gone` returns true from the parser, and finds the states
-    /// that a packet can still visit more than once.
+    /// Finds the states of a parser that a packet can visit more than once if the states for which
+    /// `is_gone` returns true are removed.
     fn without(parser: &Parser, is_gone: impl Fn(&State) -> bool) -> Self {
         let gone: Vec<bool> = parser.states.iter().map(is_gone).collect();
         let stays = |state: &usize| gone.get(*state).is_some_and(|gone| !gone);

@@ -41,8 +41,8 @@ pub(crate) struct MetadataUse {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Whole {
     Counts,
-    /// It does not count: the struct is an argument of a block, action or function, and the
-    /// statements in that count instead.
+    /// A use of the whole struct does not count. The struct is an argument of a block, action or
+    /// function, whose own statements count instead.
     Passes,
 }
 
@@ -84,8 +84,8 @@ fn transition<'p>(transition: &'p Transition, touched: &mut Touched<'p>) {
 struct Search<'p> {
     program: &'p Program,
     names: &'p Names,
-    /// For each type, the metadata fields in a value of it. `None` if they have not been needed
-    /// yet.
+    /// The metadata fields that the values of each type contain. `None` for a type whose fields
+    /// have not been needed yet.
     wholes: Vec<Option<Fields>>,
     found: MetadataUse,
 }

@@ -281,8 +281,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// If a place is the varbit at the end of a header, returns a piece for it. Returns `None` for
-    /// any other place.
+    /// Returns the piece for a place that is the varbit at the end of a header, or `None` for any
+    /// other place.
     fn tail(&mut self, place: &Place) -> Outcome<Option<Piece>> {
         let Some((Projection::Field(position), path)) = place.path.split_last() else {
             return Ok(None);

@@ -67,15 +67,15 @@ pub(crate) struct Replication {
     ports_down: Arc<RwLock<BTreeSet<u32>>>,
 }
 
-/// A multicast group as it was configured, and the replicas that are made at present, with the
-/// ports that are up.
+/// A multicast group as it was configured, and the replicas that are made with the ports that are
+/// up at present.
 #[derive(Debug)]
 struct Group {
     configured: Replicas,
     present: Arc<[Replica]>,
 }
 
-/// A clone session as it was configured, and with the replicas that are made at present.
+/// A clone session as it was configured, and as it is with the ports that are up at present.
 #[derive(Debug)]
 struct Session {
     configured: CloneSession,

@@ -37,8 +37,8 @@ type ActionData = (u16, Arc<[u8]>);
 pub(crate) struct CompiledTable {
     pub(crate) layout: Arc<EntryLayout>,
     entries: PackedTable,
-    /// For each entry, by its key, the position of its action in the table's list and the action's
-    /// parameters. Empty unless entries hold only the addresses of parameters.
+    /// The position of each entry's action in the table's list and the action's parameters, by the
+    /// entry's key. Empty unless entries hold only the addresses of parameters.
     data: Mutex<HashMap<u128, ActionData>>,
     /// The lists from which packets choose members, if entries run members of an action profile.
     choosing: Option<Choosing>,

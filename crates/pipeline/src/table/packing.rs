@@ -36,7 +36,7 @@ const MAX_ACTIONS: usize = 63;
 /// The layout of the packed entries of one table.
 #[derive(Debug)]
 pub(crate) struct EntryLayout {
-    /// For each matched key, its width in bits, and its position in the packed key: the number of
+    /// The width in bits of each matched key, and its position in the packed key: the number of
     /// bits to its right.
     keys: Vec<(u32, u32)>,
     /// The positions of the matched keys among all keys of the table. Keys that are only inputs of

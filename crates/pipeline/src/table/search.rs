@@ -54,7 +54,7 @@ enum Mask {
 }
 
 /// The entries of a group that have the same hash, the best first. There is nearly always exactly
-/// one.
+/// one such entry.
 #[derive(Debug)]
 enum Bucket {
     One(Arc<Stored>),

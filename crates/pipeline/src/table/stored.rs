@@ -206,8 +206,9 @@ impl Runs {
         Self::OneShot(Arc::new(Choice { members: members.collect(), group: Group::default() }))
     }
 
-    /// Returns what the entry runs, in the form in which the control plane wrote it. However, the
-    /// arguments of actions have their current values, which packets may have changed.
+    /// Returns the action, member or group that the entry runs, in the form in which the control
+    /// plane wrote it. However, the arguments of actions have their current values, which packets
+    /// may have changed.
     pub(crate) fn shown(&self) -> EntryAction {
         match self {
             Self::Action(cell) => EntryAction::Action((*cell.call()).clone()),
@@ -500,7 +501,7 @@ impl Drop for Stored {
     }
 }
 
-/// The part of an entry that can change: what it runs, and its counters and meters.
+/// The part of an entry that can change: its action, member or group, and its counters and meters.
 #[derive(Debug)]
 pub(crate) struct EntryState {
     pub(crate) runs: Runs,
@@ -561,8 +562,8 @@ impl Stored {
         lock(&self.state)
     }
 
-    /// If the table is packed, adds the packets that machine code has counted to the entry's
-    /// counters. Then locks and returns the state of the entry.
+    /// Adds the packets that machine code has counted to the entry's counters if the table is
+    /// packed. Then locks and returns the state of the entry.
     pub(crate) fn settled(&self, packed: Option<&CompiledTable>) -> MutexGuard<'_, EntryState> {
         let mut state = self.state();
         if let Some(packed) = packed {

@@ -29,11 +29,11 @@ pub enum Problem {
     /// A key is unknown, or is not allowed in a line about a port or about a queue.
     #[error("there is no '{key}' {place}; there are {known}")]
     Key {
-        /// The key.
+        /// The key that is unknown or not allowed.
         key: String,
         /// Whether the line is about a port or about a queue.
         place: &'static str,
-        /// The keys that are allowed in such lines.
+        /// The keys that are allowed in lines of this kind.
         known: &'static str,
     },
     /// A key occurs twice for the same port or queue.
@@ -45,13 +45,13 @@ pub enum Problem {
     /// A value is not a number in the range that its key needs.
     #[error("'{key}={value}' is not a number from {low} to {high}")]
     Number {
-        /// The key.
+        /// The key that has the value.
         key: &'static str,
-        /// The value.
+        /// The value as it is written in the line.
         value: String,
-        /// The smallest number.
+        /// The smallest number that the key accepts.
         low: u64,
-        /// The largest number.
+        /// The largest number that the key accepts.
         high: u64,
     },
     /// A value has no known unit.
@@ -60,9 +60,9 @@ pub enum Problem {
     /// A list has two values of one unit, such as two rates in bits.
     #[error("'{key}={value}' has two values of one unit")]
     TwoOfAUnit {
-        /// The key.
+        /// The key that has the list as its value.
         key: &'static str,
-        /// The value.
+        /// The list as it is written in the line.
         value: String,
     },
     /// A burst is given in a unit, bits or packets, in which no rate is given.
@@ -78,15 +78,15 @@ pub enum Problem {
     /// A queue has both a weight in packets and a quantum in bytes.
     #[error("weight (packets) and quantum (bytes) exclude each other")]
     TwoShares,
-    /// At this level, some queues have weights in packets and others have quanta in bytes.
+    /// Some queues of this level have weights in packets, and others have quanta in bytes.
     #[error("the queues of level {0} must all have a weight (packets) or all a quantum (bytes)")]
     MixedShares(u8),
     /// The number of a queue is not below the number of queues that its port has.
     #[error("queue {queue} is beyond the {queues} queues of the port")]
     Beyond {
-        /// The queue.
+        /// The number of the queue.
         queue: u8,
-        /// The number of queues.
+        /// The number of queues that the port has.
         queues: u8,
     },
 }
@@ -110,7 +110,7 @@ impl Configuration {
     /// Parses the lines of a configuration. Several lines may be about one port or queue.
     ///
     /// # Errors
-    /// Returns the line and what is wrong with it.
+    /// Returns the faulty line and the problem with it.
     pub fn parse<T: AsRef<str>>(lines: &[T]) -> Result<Self, ConfigError> {
         Self::collect(lines, Repeated::Refused)
     }
@@ -120,7 +120,7 @@ impl Configuration {
     /// queues.
     ///
     /// # Errors
-    /// Returns the line and what is wrong with it.
+    /// Returns the faulty line and the problem with it.
     pub fn parse_latest<T: AsRef<str>>(lines: &[T]) -> Result<Self, ConfigError> {
         Self::collect(lines, Repeated::Replaces)
     }
@@ -279,7 +279,7 @@ impl Collected<'_> {
     }
 }
 
-/// Reads `rate` and `burst`.
+/// Reads the settings `rate` and `burst` of a port or queue.
 fn shaper(words: &Words<'_>) -> Result<Shaper, ConfigError> {
     let mut shaper = Shaper::default();
     let Some((value, line)) = words.get("rate") else {
@@ -343,7 +343,8 @@ fn amounts(key: &'static str, value: &str) -> Result<Amounts, Problem> {
     Ok(amounts)
 }
 
-/// Reads a queue length: in packets without a unit, in bytes with one.
+/// Reads a queue length. A number without a unit counts packets, and a number with a unit counts
+/// bytes.
 fn threshold(key: &'static str, value: &str) -> Result<Threshold, Problem> {
     if value.bytes().all(|byte| byte.is_ascii_digit()) {
         let length = number(key, value, 0, u32::MAX.into())?;
@@ -352,7 +353,7 @@ fn threshold(key: &'static str, value: &str) -> Result<Threshold, Problem> {
     Ok(Threshold { unit: Unit::Bytes, length: size(value)? })
 }
 
-/// Reads `depth`, `red` and `ecn`.
+/// Reads the settings `depth`, `red` and `ecn` of a queue.
 fn admission(words: &Words<'_>, queue: &mut QueueConfig) -> Result<(), ConfigError> {
     if let Some((value, line)) = words.get("depth") {
         let Amounts { packets, bytes } = amounts("depth", value).map_err(at(line))?;
@@ -404,7 +405,7 @@ fn red(value: &str) -> Result<RedConfig, Problem> {
     Ok(RedConfig { unit, minimum, maximum, per_million, weight: RED_WEIGHT, marks })
 }
 
-/// Reads `level`, `weight` and `quantum`.
+/// Reads the settings `level`, `weight` and `quantum` of a queue.
 fn share(words: &Words<'_>, queue: &mut QueueConfig) -> Result<(), ConfigError> {
     if let Some((value, line)) = words.get("level") {
         let high = u64::from(MAX_QUEUES) - 1;

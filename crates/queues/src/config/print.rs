@@ -81,7 +81,7 @@ fn length(unit: Unit, length: u64) -> String {
     }
 }
 
-/// Returns `rate` and `burst`, if they are set.
+/// Returns the settings `rate` and `burst` of a port or queue as text, if they are set.
 fn shaper(shaper: &Shaper) -> String {
     let rate = |limit: Option<Limit>, unit: &str| limit.map(|one| format!("{}{unit}", one.rate));
     let rates: Vec<String> =

@@ -11,7 +11,8 @@ use crate::trace::Checkpoint;
 use ir::ControlId;
 use std::sync::Arc;
 
-/// The maximum number of other passes that may wait when a checkpoint of a packet is taken.
+/// The largest number of waiting passes at which checkpoints are taken. Each checkpoint copies all
+/// passes that wait.
 const MAX_KEPT: usize = 16;
 
 /// The state that the architecture's driver needs to continue a packet after the control in which a
@@ -63,8 +64,7 @@ impl Blocks {
 }
 
 /// Saves the state of the driver for the checkpoints that the next control takes, if it takes any.
-/// No checkpoints are taken for a packet with many waiting copies, because each would copy them
-/// all.
+/// Does nothing if more than [`MAX_KEPT`] passes wait, because each checkpoint would copy them all.
 pub(super) fn keep_rest<'p, E: Engine<'p>>(
     engine: &mut E,
     control: ControlId,

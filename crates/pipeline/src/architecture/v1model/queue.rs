@@ -20,7 +20,8 @@ pub(super) enum Pass<V> {
 pub(super) struct Queue<V> {
     /// The only pass that waits. This is the usual case, which needs no sorting.
     only: Option<Pass<V>>,
-    /// The passes that wait, by a number that grows in the order of their arrival.
+    /// The waiting passes that are not in `only`, by a number that grows in the order of their
+    /// arrival.
     passes: BTreeMap<u64, Pass<V>>,
     arrived: u64,
     /// The passes that wait for each port, each by its priority and its number. They are sorted

@@ -67,8 +67,8 @@ enum Queues<'r> {
     Many(&'r [Replica], HashMap<u32, Queued>),
 }
 
-/// The number of replicas of one packet that go to one port, and the number of those for which
-/// [`Queues::around`] was called already.
+/// The number of replicas of one packet that go to one port, and the number of these replicas for
+/// which [`Queues::around`] was already called.
 #[derive(Clone, Copy, Default)]
 struct Queued {
     all: u64,
@@ -76,8 +76,8 @@ struct Queued {
 }
 
 impl<'r> Queues<'r> {
-    /// The largest number of replicas for which counting them each time is faster than a map by
-    /// port.
+    /// The largest number of replicas in a list that is searched each time a number is needed. For
+    /// longer lists, a map by port is faster.
     const FEW: usize = 16;
 
     fn new(replicas: &'r [Replica]) -> Self {

@@ -79,7 +79,8 @@ impl<'m> Function<'_, 'm> {
         }
     }
 
-    /// Sets whether fields of extracted headers are read from the received packet or from its copy.
+    /// Sets whether fields of extracted headers are read from the received packet, rather than from
+    /// its copy in the output buffer.
     pub(super) fn reads_input(&mut self, reads: bool) {
         match &mut self.places {
             Some(places) => places.reads_input = reads,
