@@ -148,7 +148,7 @@ fn statement(
     match kind {
         StatementKind::Packet { port, data } => {
             for _ in 0..record.arrivals() {
-                packet(travel, record, line, (port.number()?, data))?;
+                packet(travel, record, line, port.number()?, data)?;
             }
         }
         StatementKind::Source { port, data } => {
@@ -262,7 +262,8 @@ fn packet(
     travel: &mut Travel<'_>,
     record: &mut PacketRecord,
     line: usize,
-    (port, data): (u32, &[u8]),
+    port: u32,
+    data: &[u8],
 ) -> Result<(), StfError> {
     let Some((at, _)) = travel.network.outside.get(&port) else {
         return Err(StfError::NoPort(port));

@@ -181,7 +181,8 @@ pub(super) fn call(
 /// matches zero, and any other omitted key matches all values, as in p4c's runner.
 pub(super) fn matches(
     switch: &Switch,
-    (id, table): (TableId, &Table),
+    id: TableId,
+    table: &Table,
     given: &[(String, MatchText)],
     strict: bool,
 ) -> Result<Vec<FieldMatch>, StfError> {

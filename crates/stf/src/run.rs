@@ -447,7 +447,7 @@ impl<'s> Runner<'s> {
     ) -> Result<Vec<FieldMatch>, StfError> {
         let program = self.switch.program();
         match program.tables.get(id.index()) {
-            Some(table) => resolve::matches(self.switch, (id, table), given, self.options.strict),
+            Some(table) => resolve::matches(self.switch, id, table, given, self.options.strict),
             None => Err(ControlError::Unknown { kind: "table", name: id.0.to_string() }.into()),
         }
     }

@@ -246,7 +246,7 @@ fn entry(
     let number = number(&execution.terms, known, lookup.action)?;
     let position = usize::try_from(number).map_err(|_| Unknown)?;
     let data = lookup.data.get(position).ok_or(Unknown)?;
-    let action = call(program, execution, known, (table, position, data))?;
+    let action = call(program, execution, known, table, position, data)?;
     allowed(program, restrictions, (execution, known), (table, position, data, lookup.action))?;
     let Matching { positions, fields, values } = Matching::new(table, keys)?;
     let id = lookup.table.index();
@@ -414,7 +414,9 @@ fn call(
     program: &Program,
     execution: &Execution,
     known: &mut KnownBits,
-    (table, position, data): (&Table, usize, &[Term]),
+    table: &Table,
+    position: usize,
+    data: &[Term],
 ) -> Result<Call, Unknown> {
     let reference = table.actions.get(position).ok_or(Unknown)?;
     let action = program.actions.get(reference.action.index()).ok_or(Unknown)?;
@@ -484,7 +486,7 @@ fn defaults(
         let position =
             usize::try_from(number(terms, known, choice.action)?).map_err(|_| Unknown)?;
         let data = choice.data.get(position).ok_or(Unknown)?;
-        let action = call(program, execution, known, (table, position, data))?;
+        let action = call(program, execution, known, table, position, data)?;
         allowed(program, restrictions, (execution, known), (table, position, data, choice.action))?;
         defaults.push(Default { table: table.name.clone(), action });
     }

@@ -68,7 +68,7 @@ pub(super) fn pair(
     for pair in tables.all() {
         paired_table(terms, [first, second], pair, &mut paired)?;
     }
-    limit_entries(terms, [first, second], tables, (most, &mut paired));
+    limit_entries(terms, [first, second], tables, most, &mut paired);
     for side in [first, second] {
         selected_apart(terms, side, &mut paired.selected_apart)?;
     }
@@ -233,7 +233,8 @@ fn limit_entries(
     terms: &mut Terms,
     sides: [Side<'_>; 2],
     tables: &TablePairs,
-    (most, paired): (Option<u64>, &mut Paired),
+    most: Option<u64>,
+    paired: &mut Paired,
 ) {
     let of = |side: usize, id: TableId| {
         let lookups = sides[side].1.lookups.iter();

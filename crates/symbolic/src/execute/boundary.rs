@@ -113,7 +113,7 @@ impl Executor<'_> {
             [(Relation::Equal, right), (Relation::OneMore, more), (Relation::OneLess, less)]
         {
             let condition = self.terms.equal(left, bound);
-            self.meet(state, of, (relation, condition));
+            self.meet(state, of, relation, condition);
         }
     }
 
@@ -123,8 +123,8 @@ impl Executor<'_> {
             return;
         }
         let unequal = self.terms.not(equal);
-        self.meet(state, of, (Relation::Equal, equal));
-        self.meet(state, of, (Relation::Unequal, unequal));
+        self.meet(state, of, Relation::Equal, equal);
+        self.meet(state, of, Relation::Unequal, unequal);
     }
 
     /// Records the boundaries of `&&` and `||`, at which one operand alone decides the result.
@@ -136,8 +136,8 @@ impl Executor<'_> {
         let (not_left, not_right) = (self.terms.not(left), self.terms.not(right));
         let only_left = self.terms.and(left, not_right);
         let only_right = self.terms.and(not_left, right);
-        self.meet(state, of, (Relation::OnlyLeft, only_left));
-        self.meet(state, of, (Relation::OnlyRight, only_right));
+        self.meet(state, of, Relation::OnlyLeft, only_left);
+        self.meet(state, of, Relation::OnlyRight, only_right);
     }
 
     /// Records the boundary of `|+|` or `|-|`, at which the result differs from that of `+` or `-`.
@@ -150,7 +150,7 @@ impl Executor<'_> {
     ) {
         if self.boundaries.is_some() {
             let differ = self.terms.not_equal(saturated, wrapped);
-            self.meet(state, of, (Relation::Saturated, differ));
+            self.meet(state, of, Relation::Saturated, differ);
         }
     }
 
@@ -165,7 +165,7 @@ impl Executor<'_> {
         )
     }
 
-    fn meet(&mut self, state: &State, of: &Expression, (relation, condition): (Relation, Term)) {
+    fn meet(&mut self, state: &State, of: &Expression, relation: Relation, condition: Term) {
         let Some(boundaries) = &mut self.boundaries else { return };
         let mut guard = self.terms.and(state.guard, condition);
         for evaluated in &boundaries.evaluated {

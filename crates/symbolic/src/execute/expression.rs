@@ -224,7 +224,7 @@ impl Executor<'_> {
         use BinaryOperator as Op;
         let signed = self.is_signed(left) || self.is_integer(left) && self.is_signed(right);
         if matches!(operator, Op::And | Op::Or) {
-            return self.joined(state, expression, operator, (left, right));
+            return self.joined(state, expression, operator, left, right);
         }
         if matches!(operator, Op::Equal | Op::NotEqual) {
             let type_id = if self.is_integer(left) { right.type_id } else { left.type_id };
@@ -308,7 +308,8 @@ impl Executor<'_> {
         state: &State,
         expression: &Expression,
         operator: BinaryOperator,
-        (left, right): (&Expression, &Expression),
+        left: &Expression,
+        right: &Expression,
     ) -> Result<Term, Stop> {
         let is_or = operator == BinaryOperator::Or;
         let before = self.boundaries_met();

@@ -36,6 +36,13 @@ pub(super) struct Destination {
     pub(super) nowhere: Option<Term>,
 }
 
+/// Metadata from which the architecture decides about a packet: the leaves of a value, and its type.
+#[derive(Clone, Copy)]
+pub(super) struct Metadata<'m> {
+    pub(super) leaves: &'m [Term],
+    pub(super) type_id: TypeId,
+}
+
 /// The conditions under which the rules of an architecture drop, repeat or send a packet.
 pub(super) struct Decisions {
     pub(super) dropped: Option<Term>,
@@ -72,7 +79,7 @@ impl Executor<'_> {
     /// assigns.
     pub(super) fn filled(&mut self, type_id: TypeId, sets: &[Set], of: &Numbers) -> Vec<Term> {
         let mut value = self.initial(type_id, Fill::Zero);
-        self.assign((&mut value, type_id), sets, of);
+        self.assign(&mut value, type_id, sets, of);
         value
     }
 
@@ -80,7 +87,8 @@ impl Executor<'_> {
     /// says.
     pub(super) fn assign(
         &mut self,
-        (value, type_id): (&mut Vec<Term>, TypeId),
+        value: &mut [Term],
+        type_id: TypeId,
         sets: &[Set],
         of: &Numbers,
     ) {
@@ -131,14 +139,9 @@ impl Executor<'_> {
     }
 
     /// Returns the value of a metadata field, or zero if the type does not have the field.
-    pub(super) fn field_number(
-        &mut self,
-        value: &[Term],
-        type_id: TypeId,
-        field: MetadataField,
-    ) -> Term {
-        let at = self.field_leaf(type_id, field);
-        match at.and_then(|at| value.get(at)) {
+    pub(super) fn field_number(&mut self, metadata: Metadata<'_>, field: MetadataField) -> Term {
+        let at = self.field_leaf(metadata.type_id, field);
+        match at.and_then(|at| metadata.leaves.get(at)) {
             Some(number) => *number,
             None => self.terms.zero(32),
         }
@@ -150,23 +153,19 @@ impl Executor<'_> {
         &mut self,
         rules: &Rules,
         state: &State,
-        (standard, type_id): (&[Term], TypeId),
+        metadata: Metadata<'_>,
     ) -> Option<(Term, Term)> {
         let (when, session) = match rules.copies {
             Copies::ToField(when, session) => (when, session),
             Copies::Never | Copies::Requested => return None,
         };
-        let copies = self.condition(
-            Condition::IsSet(when),
-            state,
-            (standard, type_id),
-            Destination::default(),
-        );
+        let copies =
+            self.condition(Condition::IsSet(when), state, metadata, Destination::default());
         let guard = self.terms.and(state.guard, copies);
         if self.terms.truth_of(guard) == Some(false) {
             return None;
         }
-        let session = self.field_number(standard, type_id, session);
+        let session = self.field_number(metadata, session);
         Some((guard, self.terms.resize(session, 32)))
     }
 
@@ -176,9 +175,9 @@ impl Executor<'_> {
         &mut self,
         rules: &Rules,
         state: &State,
-        of: (&[Term], TypeId),
+        metadata: Metadata<'_>,
     ) -> Decisions {
-        self.decide_at(rules, state, of, Destination::default())
+        self.decide_at(rules, state, metadata, Destination::default())
     }
 
     /// Returns what the rules decide about packets with this output port.
@@ -186,7 +185,7 @@ impl Executor<'_> {
         &mut self,
         rules: &Rules,
         state: &State,
-        (standard, type_id): (&[Term], TypeId),
+        metadata: Metadata<'_>,
         destination: Destination,
     ) -> Decisions {
         let mut left = state.guard;
@@ -199,7 +198,7 @@ impl Executor<'_> {
             port: None,
         };
         for (condition, outcome) in rules.cases {
-            let holds = self.condition(*condition, state, (standard, type_id), destination);
+            let holds = self.condition(*condition, state, metadata, destination);
             let guard = self.terms.and(left, holds);
             let not = self.terms.not(holds);
             left = self.terms.and(left, not);
@@ -211,7 +210,7 @@ impl Executor<'_> {
                 Outcome::Resubmit => &mut decisions.resubmitted,
                 Outcome::Recirculate => &mut decisions.recirculated,
                 Outcome::Replicate(field) => {
-                    let group = self.field_number(standard, type_id, *field);
+                    let group = self.field_number(metadata, *field);
                     decisions.replicated = Some((guard, group));
                     continue;
                 }
@@ -223,7 +222,7 @@ impl Executor<'_> {
         }
         decisions.otherwise = left;
         decisions.port = match rules.otherwise {
-            Port::In(field) => Some(self.field_number(standard, type_id, field)),
+            Port::In(field) => Some(self.field_number(metadata, field)),
             Port::Own => None,
         };
         decisions
@@ -233,23 +232,23 @@ impl Executor<'_> {
         &mut self,
         condition: Condition,
         state: &State,
-        (standard, type_id): (&[Term], TypeId),
+        metadata: Metadata<'_>,
         destination: Destination,
     ) -> Term {
         match condition {
             Condition::IsSet(field) => {
-                let number = self.field_number(standard, type_id, field);
+                let number = self.field_number(metadata, field);
                 let zero = self.terms.zero(self.terms.width_of(number));
                 self.terms.not_equal(number, zero)
             }
             Condition::IsDropPort(field) => {
-                let number = self.field_number(standard, type_id, field);
+                let number = self.field_number(metadata, field);
                 let drop = self.terms.number(self.terms.width_of(number), self.drop_port.into());
                 self.terms.equal(number, drop)
             }
             // A port has one queue, that of priority 0.
             Condition::HasNoQueue(field) => {
-                let number = self.field_number(standard, type_id, field);
+                let number = self.field_number(metadata, field);
                 let zero = self.terms.zero(self.terms.width_of(number));
                 self.terms.not_equal(number, zero)
             }

@@ -93,7 +93,7 @@ impl Executor<'_> {
         // Widths that are larger than the field, or no multiple of 8, are left.
         if let (Some(state), Some(width)) = (left, width) {
             let after = self.at_each_position(&state, |executor, state, position| {
-                Ok(executor.unfit(&state, width, (position + fixed, largest)))
+                Ok(executor.unfit(&state, width, position + fixed, largest))
             })?;
             outcomes.add(&mut self.terms, after);
         }
@@ -102,7 +102,7 @@ impl Executor<'_> {
 
     /// Returns the outcomes of an extraction whose `varbit` would have an invalid width. `before`
     /// is the position in the packet at which the header would end if its `varbit` were empty.
-    fn unfit(&mut self, state: &State, width: Term, (before, largest): (u64, u64)) -> Outcomes {
+    fn unfit(&mut self, state: &State, width: Term, before: u64, largest: u64) -> Outcomes {
         let mut outcomes = Outcomes::default();
         let width = self.terms.resize(width, 64);
         let least = self.terms.number(64, largest.into());

@@ -120,7 +120,7 @@ impl Executor<'_> {
         let Some(state) = join_any(&mut self.terms, next, returned) else { return outcomes };
         match &here.transition {
             Transition::Direct(target) => {
-                self.go((&mut outcomes, waiting), state, *target, point);
+                self.go(&mut outcomes, waiting, state, *target, point);
             }
             Transition::Select { subjects, cases } => {
                 let before = state.guard;
@@ -134,7 +134,7 @@ impl Executor<'_> {
                             if let Some(taken) = all.when(&mut self.terms, condition) {
                                 let key = Key::Case(id, point.state, number);
                                 self.goals.reach(&key, taken.guard);
-                                self.go((&mut outcomes, waiting), taken, case.target, point);
+                                self.go(&mut outcomes, waiting, taken, case.target, point);
                             }
                             let not = self.terms.not(condition);
                             left = all.when(&mut self.terms, not);
@@ -169,7 +169,8 @@ impl Executor<'_> {
 
     fn go(
         &mut self,
-        (outcomes, waiting): (&mut Outcomes, &mut BTreeMap<Point, State>),
+        outcomes: &mut Outcomes,
+        waiting: &mut BTreeMap<Point, State>,
         state: State,
         target: Target,
         from: &Point,

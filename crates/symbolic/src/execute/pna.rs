@@ -10,7 +10,7 @@
 
 use super::blocks::{self, TypedBlock, typed_control, typed_parser};
 use super::copies::CopyTo;
-use super::glue::{Destination, Numbers};
+use super::glue::{Destination, Metadata, Numbers};
 use super::{End, Event, Executor, Fate, Fill, Unsupported};
 use crate::packet::{self, Packet};
 use crate::state::{Special, State};
@@ -212,7 +212,12 @@ impl Executor<'_> {
         let port = state.special(Special::Port);
         let nowhere = self.terms.not(state.special(Special::HasPort));
         let destination = Destination { port: Some(port), nowhere: Some(nowhere) };
-        let decisions = self.decide_at(&PNA.after_ingress, state, (says, type_id), destination);
+        let decisions = self.decide_at(
+            &PNA.after_ingress,
+            state,
+            Metadata { leaves: says, type_id },
+            destination,
+        );
         let unlimited = self.terms.ones(32);
         let sent = |port: Term| Fate::Sent {
             port,

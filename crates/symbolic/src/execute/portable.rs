@@ -156,7 +156,8 @@ impl Executor<'_> {
             return Err(unsupported("metadata of this kind as an argument"));
         };
         let value = self.value(state, expression)?;
-        Ok(self.field_number(&value, expression.type_id, field))
+        let metadata = super::glue::Metadata { leaves: &value, type_id: expression.type_id };
+        Ok(self.field_number(metadata, field))
     }
 
     /// Returns whether the packet's port is one of the host. A test cannot declare such ports, so

@@ -12,7 +12,7 @@
 
 use super::blocks::{self, TypedBlock, typed_control, typed_parser};
 use super::copies::CopyTo;
-use super::glue::{Decisions, Destination, Numbers};
+use super::glue::{Decisions, Destination, Metadata, Numbers};
 use super::{Emitted, End, Entrance, Event, Executor, Fate, Fill, Unsupported};
 use crate::packet::{self, Packet};
 use crate::state::{Special, State};
@@ -149,6 +149,16 @@ impl<const P: usize> Pipeline<P> {
     }
 }
 
+/// A packet that enters the program again, at whose entrance an execution of single passes ends.
+struct Entering {
+    /// The condition under which the packet enters.
+    guard: Term,
+    entrance: Entrance,
+    port: Term,
+    /// The metadata that the packet takes along.
+    carried: Vec<Term>,
+}
+
 impl Executor<'_> {
     /// Executes the program on a received packet. The packet and its copies may pass through the
     /// program up to `passes` times. Returns what becomes of them, and the input for the port of
@@ -242,13 +252,8 @@ impl Executor<'_> {
     }
 
     /// Ends an execution of single passes where a packet enters the program again.
-    fn end_before(
-        &mut self,
-        (guard, entrance): (Term, Entrance),
-        (port, carried): (Term, Vec<Term>),
-        deparsed: &Deparsed<'_>,
-        agenda: &mut Agenda,
-    ) {
+    fn end_before(&mut self, entering: Entering, deparsed: &Deparsed<'_>, agenda: &mut Agenda) {
+        let Entering { guard, entrance, port, carried } = entering;
         if self.terms.truth_of(guard) != Some(false) {
             let fate = Fate::Enters {
                 entrance,
@@ -361,8 +366,13 @@ impl Executor<'_> {
         if self.entrance.is_some() {
             let cursor = self.terms.zero(NUMBER);
             let unchanged = Deparsed { emitted: &[], packet, cursor };
-            let at = (copy.guard, Entrance::ClonedAtIngress);
-            self.end_before(at, (copy.port, cloned), &unchanged, agenda);
+            let entering = Entering {
+                guard: copy.guard,
+                entrance: Entrance::ClonedAtIngress,
+                port: copy.port,
+                carried: cloned,
+            };
+            self.end_before(entering, &unchanged, agenda);
             return;
         }
         copy.path = self.path("CLONE_I2E");
@@ -375,8 +385,13 @@ impl Executor<'_> {
         if self.entrance.is_some() {
             let cursor = self.terms.zero(NUMBER);
             let unchanged = Deparsed { emitted: &[], packet: &pass.packet, cursor };
-            let at = (pass.guard, Entrance::Resubmitted);
-            self.end_before(at, (pass.port, resubmitted), &unchanged, agenda);
+            let entering = Entering {
+                guard: pass.guard,
+                entrance: Entrance::Resubmitted,
+                port: pass.port,
+                carried: resubmitted,
+            };
+            self.end_before(entering, &unchanged, agenda);
             return;
         }
         pass.carried = IngressCarried::Resubmitted(resubmitted);
@@ -424,11 +439,10 @@ impl Executor<'_> {
             return Ok(None);
         };
         let [headers, metadata, _, says] = blocks::arguments::<4>(values)?;
-        let of = (says.as_slice(), control.types[3]);
+        let of = Metadata { leaves: &says, type_id: control.types[3] };
         let decisions = self.decide(&PSA.after_ingress, &state, of);
         let clone = self.copied_by_field(&PSA.after_ingress, &state, of);
-        let class_of_service =
-            self.field_number(&says, control.types[3], MetadataField::ClassOfService);
+        let class_of_service = self.field_number(of, MetadataField::ClassOfService);
 
         self.emitted.clear();
         let values = vec![
@@ -554,7 +568,7 @@ impl Executor<'_> {
             return Ok(());
         };
         let [headers, metadata, _, says] = blocks::arguments::<4>(values)?;
-        let of = (says.as_slice(), control.types[3]);
+        let of = Metadata { leaves: &says, type_id: control.types[3] };
         let destination = Destination { port: Some(port), nowhere: None };
         let decisions = self.decide_at(&PSA.after_egress, &state, of, destination);
         let clone = self.copied_by_field(&PSA.after_egress, &state, of);
@@ -580,8 +594,13 @@ impl Executor<'_> {
             let mut copy = self.copy(clone, carried, &packet, number);
             copy.path = self.path("CLONE_E2E");
             if self.entrance.is_some() {
-                let at = (copy.guard, Entrance::ClonedAtEgress);
-                self.end_before(at, (copy.port, cloned), &deparsed, agenda);
+                let entering = Entering {
+                    guard: copy.guard,
+                    entrance: Entrance::ClonedAtEgress,
+                    port: copy.port,
+                    carried: cloned,
+                };
+                self.end_before(entering, &deparsed, agenda);
             } else {
                 self.enter_egress(&copy, &deparsed, agenda)?;
             }
@@ -605,8 +624,13 @@ impl Executor<'_> {
         if let Some(guard) = decisions.recirculated {
             self.events.push((Event::Recirculate, guard));
             if self.entrance.is_some() {
-                let at = (guard, Entrance::Recirculated);
-                self.end_before(at, (port, recirculated.to_vec()), deparsed, agenda);
+                let entering = Entering {
+                    guard,
+                    entrance: Entrance::Recirculated,
+                    port,
+                    carried: recirculated.to_vec(),
+                };
+                self.end_before(entering, deparsed, agenda);
             } else {
                 self.recirculate(guard, port, number, (deparsed, recirculated), agenda)?;
             }

@@ -8,6 +8,7 @@ mod again;
 
 use super::blocks::{self, parameter_types};
 use super::copies::CopyTo;
+use super::glue::Metadata;
 use super::{End, Event, Executor, Fate, Fill, Member, Unsupported};
 use crate::packet::{self, Packet};
 use crate::state::{Special, State};
@@ -101,7 +102,7 @@ impl Executor<'_> {
         let metadata = self.initial(blocks.metadata, Fill::Zero);
         let mut standard = self.initial(blocks.standard, Fill::Zero);
         let numbers = self.numbers(port, packet.length);
-        self.assign((&mut standard, blocks.standard), V1MODEL.received, &numbers);
+        self.assign(&mut standard, blocks.standard, V1MODEL.received, &numbers);
         let mut agenda = Agenda::default();
         let first = Ingress { guard, packet, metadata, standard, number: 1 };
         agenda.waiting.push_back(Pass::Ingress(first));
@@ -190,7 +191,7 @@ impl Executor<'_> {
             return Ok(None);
         }
         numbers.checksum_error = state.special(Special::ChecksumError);
-        self.assign((&mut values.standard, blocks.standard), V1MODEL.before_ingress, &numbers);
+        self.assign(&mut values.standard, blocks.standard, V1MODEL.before_ingress, &numbers);
         Ok(Some((state, values)))
     }
 
@@ -205,7 +206,7 @@ impl Executor<'_> {
         let Ingress { guard, packet, metadata, mut standard, number } = pass;
         self.packet = packet.clone();
         let numbers = self.numbers(received_at, packet.length);
-        self.assign((&mut standard, blocks.standard), V1MODEL.before_parser, &numbers);
+        self.assign(&mut standard, blocks.standard, V1MODEL.before_parser, &numbers);
         let Some((mut state, mut values)) = self.enter_switch(blocks, guard, metadata, standard)?
         else {
             return Ok(());
@@ -214,8 +215,11 @@ impl Executor<'_> {
             return Ok(());
         }
         let kept = values.clone();
-        let decisions =
-            self.decide(&V1MODEL.after_ingress, &state, (&kept.standard, blocks.standard));
+        let decisions = self.decide(
+            &V1MODEL.after_ingress,
+            &state,
+            Metadata { leaves: &kept.standard, type_id: blocks.standard },
+        );
         self.clone_at_ingress(blocks, &state, &kept, (&packet, number, received_at), agenda)?;
         if let Some(guard) = decisions.dropped {
             agenda.ends.push(End { guard, fate: Fate::Dropped });
@@ -246,9 +250,9 @@ impl Executor<'_> {
         leaving.state.guard = decisions.otherwise;
         let numbers = self.numbers(received_at, length);
         let mut to_group = leaving.values.standard.clone();
-        self.assign((&mut leaving.values.standard, blocks.standard), TO_PORT, &numbers);
+        self.assign(&mut leaving.values.standard, blocks.standard, TO_PORT, &numbers);
         if let Some((guard, group)) = decisions.replicated {
-            self.assign((&mut to_group, blocks.standard), TO_GROUP, &numbers);
+            self.assign(&mut to_group, blocks.standard, TO_GROUP, &numbers);
             self.replicate(blocks, &mut leaving, (guard, group, to_group), agenda);
         }
         self.enqueue(blocks, leaving, agenda);
@@ -274,7 +278,7 @@ impl Executor<'_> {
         }
         let mut numbers = self.numbers(leaving.port, leaving.length);
         numbers.instance = member.instance;
-        self.assign((&mut standard, blocks.standard), REPLICA, &numbers);
+        self.assign(&mut standard, blocks.standard, REPLICA, &numbers);
         let port = self.terms.resize(member.port, 32);
         leaving.port = self.terms.if_then_else(sent, port, leaving.port);
         leaving.values.standard = self.choose(sent, &standard, &leaving.values.standard);
@@ -298,7 +302,7 @@ impl Executor<'_> {
         let metadata = self.initial(blocks.metadata, Fill::Zero);
         let mut standard = self.initial(blocks.standard, Fill::Zero);
         let numbers = self.numbers(port, packet.length);
-        self.assign((&mut standard, blocks.standard), AT_INGRESS, &numbers);
+        self.assign(&mut standard, blocks.standard, AT_INGRESS, &numbers);
         let parsed = self.enter_switch(blocks, guard, metadata, standard)?;
         let Some((parsed, values)) = parsed else { return Ok(()) };
         let length = self.terms.zero_extend(packet.length, 32);
@@ -339,7 +343,7 @@ impl Executor<'_> {
         let (metadata, mut standard) = self.preserved(of, (kept, blocks.standard, blocks.metadata));
         let mut numbers = self.numbers(member.port, length);
         numbers.instance = self.terms.zero(32);
-        self.assign((&mut standard, blocks.standard), REPLICA, &numbers);
+        self.assign(&mut standard, blocks.standard, REPLICA, &numbers);
         let clone = Egress {
             state,
             values: Values { headers, metadata, standard },
@@ -358,7 +362,7 @@ impl Executor<'_> {
             return;
         }
         let standard = pass.values.standard.clone();
-        let of = (standard.as_slice(), blocks.standard);
+        let of = Metadata { leaves: &standard, type_id: blocks.standard };
         let decisions = self.decide(&V1MODEL.before_queue, &pass.state, of);
         if let Some(guard) = decisions.dropped {
             agenda.ends.push(End { guard, fate: Fate::Dropped });
@@ -368,7 +372,7 @@ impl Executor<'_> {
         }
         pass.state.guard = decisions.otherwise;
         let numbers = self.numbers(pass.port, pass.length);
-        self.assign((&mut pass.values.standard, blocks.standard), V1MODEL.queued, &numbers);
+        self.assign(&mut pass.values.standard, blocks.standard, V1MODEL.queued, &numbers);
         agenda.waiting.push_back(Pass::Egress(Box::new(pass)));
     }
 
@@ -389,12 +393,12 @@ impl Executor<'_> {
             }
         }
         let numbers = self.numbers(port, length);
-        self.assign((&mut values.standard, blocks.standard), V1MODEL.before_egress, &numbers);
+        self.assign(&mut values.standard, blocks.standard, V1MODEL.before_egress, &numbers);
         if !self.run_control(blocks.egress, &mut state, &mut values, 3)? {
             return Ok(());
         }
         let kept = values.clone();
-        let of = (kept.standard.as_slice(), blocks.standard);
+        let of = Metadata { leaves: &kept.standard, type_id: blocks.standard };
         let decisions = self.decide(&V1MODEL.after_egress, &state, of);
         if let Some((guard, member)) = self.cloned(&state) {
             let of = (instance::EGRESS_CLONE, state.special(Special::CloneList));

@@ -23,7 +23,7 @@ impl Realised {
         let mut entries = Vec::new();
         for (id, room) in &execution.rooms {
             let Some(table) = program.tables.get(id.index()) else { continue };
-            let missing = self.missing((*id, table), room, (execution, &mut *known))?;
+            let missing = self.missing(*id, table, room, execution, known)?;
             if missing == 0 {
                 continue;
             }
@@ -54,9 +54,11 @@ impl Realised {
     /// full as it is in a model. It is zero if packets find room.
     fn missing(
         &self,
-        (id, table): (TableId, &Table),
+        id: TableId,
+        table: &Table,
         room: &Room,
-        (execution, known): (&Execution, &mut KnownBits),
+        execution: &Execution,
+        known: &mut KnownBits,
     ) -> Result<usize, Unrealised> {
         let terms = &execution.terms;
         let mut is_refused = false;

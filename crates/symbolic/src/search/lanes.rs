@@ -229,7 +229,7 @@ pub(super) fn run<'p>(
     let task = Task { program, options: *options, goals: &goals, attempts };
     let goals_and_boundaries = [0..goals.len(), goals.len()..goals.len() + boundaries];
     for open in goals_and_boundaries {
-        if !decide(&mut lanes, open, &task, (&mut results, &mut *goes_on))? {
+        if !decide(&mut lanes, open, &task, &mut results, goes_on)? {
             break;
         }
     }
@@ -254,7 +254,8 @@ fn decide<'p>(
     lanes: &mut [Lane<'p>],
     open: Range<usize>,
     task: &Task<'p, '_>,
-    (results, goes_on): (&mut Results, &mut dyn FnMut(Progress) -> bool),
+    results: &mut Results,
+    goes_on: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<bool, SearchError> {
     let size = open.len().div_ceil(lanes.len().max(1));
     for (number, lane) in lanes.iter_mut().enumerate() {
