@@ -85,7 +85,8 @@ fn allocate() {
 }
 
 fn pushes(time: Duration) -> Pushes {
-    let limits = LoadLimits { time, memory: 1 << 30, ..LoadLimits::default() };
+    // The process must reach the limit on memory before that on time, on a slow machine too.
+    let limits = LoadLimits { time, memory: 1 << 29, ..LoadLimits::default() };
     Pushes { limits, isolation: Isolation::Process(Executable::own([LOAD])) }
 }
 
@@ -96,7 +97,7 @@ fn broken(fault: &str) -> p4runtime::proto::v1::ForwardingPipelineConfig {
 }
 
 async fn pushes_that_break_their_process_harm_nothing_else() {
-    let options = softswitch::Options { pushes: pushes(Duration::from_secs(2)), ..options() };
+    let options = softswitch::Options { pushes: pushes(Duration::from_secs(5)), ..options() };
     let mut bench = Bench::start(2, None, options);
     let mut controller = Controller::with(&bench.switch, PROGRAM).await;
     controller.insert([Names::new().entry(20, "forward", &[2])]).await;
